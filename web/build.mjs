@@ -37,7 +37,7 @@ async function bundle(folder) {
   for (const file of ["favicon.svg", "index.html"]) copyFileSync(join(HERE, "src", file), join(folder, file));
 }
 
-/** All that is sent to a browser, as it is sent. */
+/** All files for the browser. */
 function compressedSize(folder) {
   return FILES.reduce((sum, file) => sum + gzipSync(readFileSync(join(folder, file)), { level: 9 }).length, 0);
 }

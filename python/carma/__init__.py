@@ -1,1 +1,1 @@
-"""CARMA's Python side. `carma.memory` says what GPU memory a training script will ask for; `carma.emu` is for scripts on emulated GPUs."""
+"""CARMA's Python side. `carma.memory` traces the GPU memory that a training script will allocate; `carma.emu` is for scripts on emulated GPUs."""

@@ -1,4 +1,4 @@
-"""A thin client of CARMA's manager: submit jobs, wait for them, and read what they printed.
+"""A thin client of CARMA's manager: submit jobs, wait for them, and read their output.
 
 >>> from carma.client import Client
 >>> job = Client().submit(["python", "train.py"], gpus=1, memory="12GiB", name="resnet")   # doctest: +SKIP
@@ -35,7 +35,7 @@ class Problem(Exception):
 
 
 class JobFailed(Exception):
-    """A job did not do its work."""
+    """A job did not succeed."""
 
     def __init__(self, result):
         super().__init__(f"job {result.id} {result.outcome}")
@@ -59,7 +59,7 @@ class Result:
 
 
 class Job:
-    """A job that the manager has accepted: it is not lost any more."""
+    """An accepted job. It is stored, and survives a crash of the manager."""
 
     def __init__(self, client, id):
         self._client = client
@@ -69,20 +69,20 @@ class Job:
         return f"<Job {self.id}>"
 
     def show(self):
-        """Everything that is known of it."""
+        """All details."""
         return self._client.get(f"/v1/jobs/{self.id}")
 
     @property
     def state(self):
-        """Where it stands: held, queued, starting, running, recovering, preempted or done."""
+        """Its state: held, queued, starting, running, recovering, preempted or done."""
         return self.show()["phase"]
 
     def why(self):
-        """Why it waits, for people."""
+        """Why it waits, as text."""
         return self._client.get(f"/v1/jobs/{self.id}/why")["text"]
 
     def wait(self, timeout=None):
-        """Waits until it is over; raises TimeoutError after so many seconds."""
+        """Waits until the job has ended; raises TimeoutError after this many seconds."""
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             left = 30 if end is None else max(0.0, end - time.monotonic())
@@ -93,18 +93,18 @@ class Job:
                 raise TimeoutError(f"job {self.id} is {detail['phase']} after {timeout} s")
 
     def result(self, timeout=None):
-        """What it printed, once it has done its work; raises JobFailed if it did not."""
+        """Its output, once it has succeeded; raises JobFailed otherwise."""
         result = self.wait(timeout)
         if not result.succeeded:
             raise JobFailed(result)
         return self.logs()
 
     def logs(self, stream="stdout", attempt=None, lines=None):
-        """What it printed so far, as text."""
+        """Its output so far, as text."""
         return b"".join(self._stream(stream, attempt, lines, False)).decode(errors="replace")
 
     def follow(self, stream="stdout", attempt=None):
-        """What it prints, as it prints it, until the attempt is over: pieces of bytes."""
+        """Its output as it grows, in pieces of bytes, until the attempt has ended."""
         return self._stream(stream, attempt, None, True)
 
     def _stream(self, stream, attempt, lines, follow):
@@ -114,19 +114,19 @@ class Job:
                 yield piece
 
     def cancel(self):
-        """Ends it."""
+        """Cancels it."""
         self._act("cancel")
 
     def hold(self):
-        """Keeps it back while it waits."""
+        """Holds it in the queue."""
         self._act("hold")
 
     def release(self):
-        """Lets it wait again."""
+        """Releases it after a hold."""
         self._act("release")
 
     def requeue(self):
-        """Stops it, after a checkpoint if it can, and puts it back."""
+        """Stops it, after a checkpoint if it can, and puts it back into the queue."""
         self._act("requeue")
 
     def _act(self, act):
@@ -136,7 +136,7 @@ class Job:
 
 
 class Client:
-    """The manager, as far as its API goes; every method opens a connection of its own, so that threads may share it."""
+    """A client of the manager's API. Every method opens its own connection, so threads may share the client."""
 
     def __init__(self, socket=None, timeout=None):
         self._sockets = [os.fspath(socket)] if socket else _sockets()
@@ -165,7 +165,7 @@ class Client:
         output=None,
         error=None,
     ):
-        """Submits a job, and returns when it is written down.
+        """Submits a job, and returns when it is stored.
 
         ``command`` is a list of words, as they are, or the text of a script that begins with ``#!``. Memory is MiB, or a text such as "12GiB";
         the time limit is in seconds. ``after`` are jobs that must have succeeded.
@@ -206,7 +206,7 @@ class Client:
         return Job(self, self.get(f"/v1/jobs/{urllib.parse.quote(str(name))}")["id"])
 
     def queue(self, **query):
-        """Jobs that are not over; all of them, page by page, unless ``each`` or ``limit`` is given."""
+        """Unfinished jobs; all of them, page by page, unless ``each`` or ``limit`` is given."""
         if "each" in query or "limit" in query:
             return self.get("/v1/queue", **query)["jobs"]
         page = self.get("/v1/queue", limit=1000, **query)
@@ -217,19 +217,19 @@ class Client:
         return jobs
 
     def history(self, **query):
-        """Jobs, the latest first; 100 unless ``limit`` says otherwise, at most 1,000. ``before`` the last one are the next."""
+        """Jobs, the latest first; 100 unless ``limit`` is given, at most 1,000. The next page is ``before`` the last job."""
         return self.get("/v1/history", **query)
 
     def gpus(self):
-        """GPUs, and who is on them."""
+        """The GPUs and their jobs."""
         return self.get("/v1/gpus")
 
     def status(self):
-        """How the manager is."""
+        """The status of the manager."""
         return self.get("/v1/status")
 
     def events(self, after=None):
-        """What changes, as it changes: pairs of an event's name and its content."""
+        """Live events: pairs of an event's name and its content."""
         with self.open("GET", "/v1/events", {"after": after}) as answer:
             event, data = None, []
             for line in answer:
@@ -243,17 +243,17 @@ class Client:
                     event, data = None, []
 
     def get(self, path, **query):
-        """The answer to a question of the API."""
+        """The answer to a GET request."""
         with self.open("GET", path, query) as answer:
             return json.load(answer)
 
     def post(self, path, body=None):
-        """The answer to a request of the API that changes something."""
+        """The answer to a request that changes something."""
         with self.open("POST", path, {}, body) as answer:
             return json.loads(answer.read() or b"null")
 
     def open(self, method, path, query, body=None):
-        """The answer as it comes in; to be closed."""
+        """The open response; the caller closes it."""
         query = urllib.parse.urlencode({key: value for key, value in query.items() if value is not None})
         connection = self._connect()
         headers = {"Content-Type": "application/json"} if body is not None else {}
@@ -298,7 +298,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def _sockets():
-    """Where a manager may be found, the nearest first."""
+    """Possible sockets of a manager, the user's own first."""
     if os.environ.get("CARMA_SOCKET"):
         return [os.environ["CARMA_SOCKET"]]
     system = "/run/carma/carma.sock"

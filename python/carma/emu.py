@@ -24,16 +24,16 @@ from pathlib import Path
 
 LIBRARY = "libnvidia-ml.so.1"
 UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
-#: Real seconds between looks at how far training is, at most and at least.
+#: Real seconds between polls of the progress, at most and at least.
 LONGEST, SHORTEST = 0.1, 0.001
 
 
 class OutOfMemoryError(RuntimeError):
-    """Memory ran out; the words are those of `torch.OutOfMemoryError`."""
+    """Out of memory, with the message of `torch.OutOfMemoryError`."""
 
 
 def size(memory: int | str) -> int:
-    """Bytes of a number of bytes, or of a text such as "3GiB"."""
+    """Bytes, from a number or a text such as "3GiB"."""
     if isinstance(memory, int) and not isinstance(memory, bool):
         if not 0 <= memory < 1 << 64:
             raise ValueError(f"{memory} is not a size: write bytes from 0 on")
@@ -62,7 +62,7 @@ def counter(name: str, value: float) -> float:
 
 
 def folders(environment: dict[str, str]) -> Iterator[Path]:
-    """Where the stand-in library may be, the likeliest first."""
+    """Possible paths of the stand-in library, the likeliest first."""
     if environment.get("CARMA_EMU"):
         yield Path(environment["CARMA_EMU"], "lib")
         return
@@ -123,7 +123,7 @@ class Gpu:
         self._call("Detach")
 
     def hold(self, memory: int | str, gpu: int = 0) -> None:
-        """Takes memory up to this size in all on one of its GPUs, or gives back what is more."""
+        """Sets the memory it holds on one of its GPUs."""
         self._call("Hold", ctypes.c_uint32(gpu), ctypes.c_uint64(size(memory)))
 
     def held(self, gpu: int = 0) -> int:
@@ -131,11 +131,11 @@ class Gpu:
         return self._ask("Memory", ctypes.c_uint64, ctypes.c_uint64, first=ctypes.c_uint32(gpu))[0]
 
     def work(self) -> tuple[float, float]:
-        """Seconds of training done so far, as when alone, and done a second now."""
+        """Seconds of training done so far, in time alone, and the current rate per second."""
         return self._ask("Work", ctypes.c_double, ctypes.c_double)
 
     def train(self, seconds: float | None = None, progress: Callable[[float], object] | None = None) -> None:
-        """Takes the memory of its peak and trains for what would take so many seconds alone. `progress` is given the share that is done."""
+        """Takes its peak memory and trains for this many seconds of time alone. `progress` is called with the done share."""
         if seconds is None and not self.seconds:
             raise ValueError("give the seconds to train for: only workloads of the catalogue have their own")
         seconds = self.seconds if seconds is None else number("seconds", seconds, lambda time: 0 < time < math.inf, "more than 0")

@@ -42,7 +42,7 @@ def traced(work: Callable[[], Any], iterations: int = 1, devices: int = 1) -> Se
 
 
 def allocations(lines: Iterable[str], kinds: str = "wbgoiat", device: int = 0) -> list[int]:
-    """Sizes asked for, in order, of those kinds (as known at the allocation)."""
+    """Requested sizes of these kinds, in order."""
     found = []
     for line in lines:
         parts = line.split()

@@ -62,7 +62,7 @@ class Recipes(unittest.TestCase):
 
 @torch2("timm", "torchvision", "transformers")
 class MeasuredModels(unittest.TestCase):
-    """Three rows of the measured set: context and peak reserved memory make what was seen."""
+    """Three rows of the measured set: context and peak reserved memory add up to the measured value."""
 
     CONTEXT = 524
 

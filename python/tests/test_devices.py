@@ -21,7 +21,7 @@ def refused(work: Callable[[], Any]) -> None:
 
 
 class DifferentDevices(unittest.TestCase):
-    """What PyTorch refuses, and what it takes: a dry run must do both."""
+    """A dry run must refuse and accept the same as PyTorch."""
 
     MODULES: dict[str, tuple[Callable[[], nn.Module], Callable[[], torch.Tensor]]] = {
         "linear": (lambda: nn.Linear(8, 8), lambda: torch.randn(2, 8)),

@@ -1,22 +1,22 @@
-// The manager goes and comes back, and the page with it.
+// The page while the manager restarts.
 
 import { test } from "node:test";
-import { scene } from "./scene.mjs";
+import { scene } from "./setup.mjs";
 
 const set = scene();
 
 test("a manager that is stopped is missed, and found again without a reload", async () => {
-  const visit = await set.visit();
-  await visit.sees("launches jobs");
-  const banner = visit.page.getByText("The manager is away");
-  await set.lab.down();
+  const session = await set.session();
+  await session.sees("launches jobs");
+  const banner = session.page.getByText("The manager does not answer");
+  await set.manager.down();
   await banner.waitFor();
-  await set.lab.up();
+  await set.manager.up();
   await banner.waitFor({ state: "detached" });
-  const job = await set.lab.submit("--gpus", "0", "--name", "afterwards", "--", "sleep", "1000");
-  await visit.page
+  const job = await set.manager.submit("--gpus", "0", "--name", "afterwards", "--", "sleep", "1000");
+  await session.page
     .getByRole("table", { name: "Running jobs" })
     .getByRole("link", { name: `${job} afterwards` })
     .waitFor();
-  await visit.end({ expected: /status of 503|ERR_INCOMPLETE_CHUNKED_ENCODING/ });
+  await session.end({ expected: /status of 503|ERR_INCOMPLETE_CHUNKED_ENCODING/ });
 });

@@ -1,15 +1,15 @@
-// Light and dark: as the system has it, or as somebody chose.
+// Light and dark: as the system, or as the user chose.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { scene } from "./scene.mjs";
+import { scene } from "./setup.mjs";
 
 const set = scene();
 
-/** How light the page's ground is, from 0 to 255. */
-async function lightness(visit) {
-  await visit.sees("launches jobs");
-  const colour = await visit.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+/** Lightness of the background, from 0 to 255. */
+async function lightness(session) {
+  await session.sees("launches jobs");
+  const colour = await session.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const parts = colour
     .match(/[\d.]+/g)
     .slice(0, 3)
@@ -18,15 +18,15 @@ async function lightness(visit) {
 }
 
 test("the page is as dark as the system, until somebody chooses, and then it stays so", async () => {
-  const visit = await set.visit({ dark: true });
-  assert.ok((await lightness(visit)) < 64);
-  await visit.page.getByLabel("Colours").selectOption("light");
-  assert.ok((await lightness(visit)) > 192);
-  await visit.page.reload();
-  assert.ok((await lightness(visit)) > 192);
-  await visit.page.getByLabel("Colours").selectOption("system");
-  assert.ok((await lightness(visit)) < 64);
-  await visit.page.emulateMedia({ colorScheme: "light" });
-  assert.ok((await lightness(visit)) > 192);
-  await visit.end();
+  const session = await set.session({ dark: true });
+  assert.ok((await lightness(session)) < 64);
+  await session.page.getByLabel("Colours").selectOption("light");
+  assert.ok((await lightness(session)) > 192);
+  await session.page.reload();
+  assert.ok((await lightness(session)) > 192);
+  await session.page.getByLabel("Colours").selectOption("system");
+  assert.ok((await lightness(session)) < 64);
+  await session.page.emulateMedia({ colorScheme: "light" });
+  assert.ok((await lightness(session)) > 192);
+  await session.end();
 });

@@ -1,33 +1,33 @@
-// A job that runs out of GPU memory is brought back, and its page tells how.
+// A job that ran out of GPU memory is restarted, and its page shows it.
 
 import { test } from "node:test";
-import { scene } from "./scene.mjs";
+import { scene } from "./setup.mjs";
 
 const set = scene({ gpus: "1xA100-40GB" });
 
 test("out of memory first, done in the end", async () => {
-  const { lab } = set;
-  const large = await lab.submit("--name", "large", "--mem", "26GiB", "--", ...lab.train({ memory: "26GiB", seconds: 100_000 }));
-  await lab.reaches(large, "running");
-  const job = await lab.submit("--name", "too-small", "--mem", "2GiB", "--", ...lab.train({ memory: "20GiB", seconds: 60 }));
-  const visit = await set.visit();
-  await visit.go(`job/${job}`);
-  const attempts = visit.page.getByRole("table", { name: "Attempts" });
+  const { manager } = set;
+  const large = await manager.submit("--name", "large", "--mem", "26GiB", "--", ...manager.train({ memory: "26GiB", seconds: 100_000 }));
+  await manager.reaches(large, "running");
+  const job = await manager.submit("--name", "too-small", "--mem", "2GiB", "--", ...manager.train({ memory: "20GiB", seconds: 60 }));
+  const session = await set.session();
+  await session.go(`job/${job}`);
+  const attempts = session.page.getByRole("table", { name: "Attempts" });
   await attempts.getByRole("row", { name: /^1 gpu0.*out of memory/ }).waitFor();
-  await lab.carma("cancel", `${large}`);
-  await visit.page.locator(".job-head").getByText("succeeded", { exact: true }).waitFor();
+  await manager.carma("cancel", `${large}`);
+  await session.page.locator(".job-head").getByText("succeeded", { exact: true }).waitFor();
   await attempts.getByRole("row", { name: /^2 gpu0.*succeeded/ }).waitFor();
-  const events = visit.page.getByRole("region", { name: "What happened" }).getByRole("listitem");
+  const events = session.page.getByRole("region", { name: "What happened" }).getByRole("listitem");
   for (const words of [/launched \(attempt 1\)/, /GPU memory ran out/, /requeued, to have/, /launched \(attempt 2\)/]) {
     await events.filter({ hasText: words }).first().waitFor();
   }
-  // The log of either attempt can be read.
-  await visit.page.getByRole("combobox", { name: "Attempt" }).selectOption("1");
-  await visit.press("stderr");
-  await visit.page
+  // The logs of both attempts are available.
+  await session.page.getByRole("combobox", { name: "Attempt" }).selectOption("1");
+  await session.press("stderr");
+  await session.page
     .getByRole("log")
     .getByText(/CUDA out of memory/)
     .first()
     .waitFor();
-  await visit.end();
+  await session.end();
 });

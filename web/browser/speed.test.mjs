@@ -1,4 +1,4 @@
-// With 10,000 jobs in history and 64 GPUs every page is there at once.
+// Speed of every page with 10,000 jobs in history and 64 GPUs.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -6,12 +6,12 @@ import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { PROGRAM } from "./lab.mjs";
-import { scene } from "./scene.mjs";
+import { scene } from "./setup.mjs";
+import { PROGRAM } from "./test_manager.mjs";
 
 const SEED = process.env.SEED_HISTORY ?? join(dirname(PROGRAM), "seed-history");
 const TIMES = 7;
-/** What is aimed at on a machine that does nothing else, and what is still accepted on a busy one, in milliseconds. */
+/** The aim on an idle machine and the limit on a busy one, in milliseconds. */
 const AIM = 200;
 const BOUND = 1000;
 
@@ -24,10 +24,10 @@ const set = scene(
       await promisify(execFile)(SEED, [folder, "--days", "7"]);
     },
   },
-  lab => lab.submit("--hold", "--array", "1-200", "--name", "held-back", "--", "true"),
+  manager => manager.submit("--hold", "--array", "1-200", "--name", "held-back", "--", "true"),
 );
 
-/** Pages, and how many of what must be there until one counts as shown. */
+/** Pages, and the elements that must be visible before a page counts as shown. */
 const PAGES = {
   glance: ["", ".gpu-card", 64],
   gpu: ["gpu/s0%2Fgpu7", "figure svg", 4],
@@ -45,30 +45,30 @@ const PAGES = {
   help: ["help", "h1", 1],
 };
 
-/** Milliseconds from the change of the address to the frame in which all is there; runs in the browser. */
+/** Milliseconds from the change of the address to the complete frame; runs in the browser. */
 function arrival([place, wanted, number]) {
   return new Promise(resolve => {
     const begun = performance.now();
     location.hash = `#/${place}`;
-    const look = () => {
+    const check = () => {
       const there = document.querySelectorAll(`main ${wanted}`).length >= number && !document.body.textContent.includes("Loading …");
       if (there) resolve(performance.now() - begun);
-      else requestAnimationFrame(look);
+      else requestAnimationFrame(check);
     };
-    requestAnimationFrame(look);
+    requestAnimationFrame(check);
   });
 }
 
 test("every page is shown quickly", async context => {
-  const visit = await set.visit();
-  await visit.page.locator(".gpu-card").nth(63).waitFor();
+  const session = await set.session();
+  await session.page.locator(".gpu-card").nth(63).waitFor();
   const medians = {};
   for (const [name, page] of Object.entries(PAGES)) {
     const took = [];
     for (let time = 0; time < TIMES; time += 1) {
-      // From elsewhere, so that nothing of it is left.
-      await visit.page.evaluate(arrival, name === "help" ? PAGES.submit : PAGES.help);
-      took.push(await visit.page.evaluate(arrival, page));
+      // From another page, so that nothing is left of this one.
+      await session.page.evaluate(arrival, name === "help" ? PAGES.submit : PAGES.help);
+      took.push(await session.page.evaluate(arrival, page));
     }
     medians[name] = took.sort((a, b) => a - b)[TIMES >> 1];
     context.diagnostic(
@@ -76,5 +76,5 @@ test("every page is shown quickly", async context => {
     );
   }
   for (const [name, median] of Object.entries(medians)) assert.ok(median < BOUND, `${name} took ${median} ms`);
-  await visit.end();
+  await session.end();
 });

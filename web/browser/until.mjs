@@ -1,14 +1,14 @@
-// Waiting for what comes in its own time, on machines that may be busy.
+// Waiting for conditions, on machines that may be busy.
 
-export const PATIENCE = 60_000;
+export const TIMEOUT = 60_000;
 
-/** Looks again and again until there is something, and gives it. */
-export async function until(what, look, patience = PATIENCE) {
-  const end = performance.now() + patience;
+/** Polls until there is a result, and returns it. */
+export async function until(what, check, timeout = TIMEOUT) {
+  const end = performance.now() + timeout;
   for (;;) {
-    const found = await look();
+    const found = await check();
     if (found) return found;
-    if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
+    if (performance.now() > end) throw new Error(`timeout while waiting until ${what}`);
     await new Promise(resolve => setTimeout(resolve, 50));
   }
 }

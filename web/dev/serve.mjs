@@ -1,4 +1,4 @@
-// Serves dist/ on a loopback port, with everything else asked of a manager's socket: for work on the page.
+// Serves dist/ on a loopback port, and forwards everything else to a manager's socket: for work on the page.
 //
 //   CARMA_SOCKET=FOLDER/carma.sock PORT=7390 npm run dev
 

@@ -3,7 +3,7 @@
 import { Observable } from "./lib/observable";
 import { decoded } from "./lib/parse";
 
-export interface Route {
+interface Route {
   /** `gpu` and `s0/gpu1` for `#/gpu/s0%2Fgpu1`. */
   page: string;
   argument: string;

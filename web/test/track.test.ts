@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GpuStay, GpuTimeline, RecentSamples } from "../src/api/schema";
-import { heightAt, packed, promisedSteps, stacked } from "../src/lib/stack";
-import { fromLooks, fromTimeline, meanOver, runs, type Track } from "../src/lib/track";
+import { heightAt, packed, reservedSteps, stacked } from "../src/lib/stack";
+import { fromSamples, fromTimeline, meanOver, runs, type Track } from "../src/lib/track";
 
 const stay = (job: number, launched: number, ended: number | null, promised = 100): GpuStay => ({
   attempt: { job, number: 1 },
@@ -25,7 +25,7 @@ const looks = (memory: number[], tenants: (number | null)[][]): RecentSamples =>
 });
 
 test("joined points keep the most memory with its parts, and the mean load", () => {
-  const thin = fromLooks(
+  const thin = fromSamples(
     looks(
       [10, 30, 20, 5],
       [
@@ -63,9 +63,9 @@ test("parts never add up to more than there was, however far points are joined",
       [null, null, 40],
     ],
   );
-  const { memory, tenants } = fromLooks(full, 1);
+  const { memory, tenants } = fromSamples(full, 1);
   assert.deepEqual([memory, tenants.map(tenant => tenant.memory[0])], [[40], [40, null, null]]);
-  assert.equal(fromLooks(full, 3).at.length, 3);
+  assert.equal(fromSamples(full, 3).at.length, 3);
 });
 
 test("a gap parts the curve", () => {
@@ -155,11 +155,11 @@ test("a layer reaches from the point before it has any height to the point after
   );
 });
 
-test("promises add up from launch to end", () => {
-  assert.deepEqual(promisedSteps([stay(1, 5, 20), stay(2, 10, null, 50), stay(3, 90, null)], 10, 40), [
-    { at: 10, promised: 150 },
-    { at: 20, promised: 50 },
-    { at: 40, promised: 50 },
+test("reservations add up from launch to end", () => {
+  assert.deepEqual(reservedSteps([stay(1, 5, 20), stay(2, 10, null, 50), stay(3, 90, null)], 10, 40), [
+    { at: 10, reserved: 150 },
+    { at: 20, reserved: 50 },
+    { at: 40, reserved: 50 },
   ]);
 });
 

@@ -1,7 +1,7 @@
 //! Benchmarks of how cost grows: each case relative to a named reference case of the same run, in time and instructions.
 //!
 //! Time is the median over many calls. Instructions are counted by Valgrind's callgrind in a second run of the same
-//! program, inside the measured calls only, so that they do not depend on what else the machine does.
+//! program, inside the measured calls only, so that they do not depend on other load.
 
 mod instructions;
 mod processor;
@@ -35,7 +35,7 @@ pub struct Suite {
     counted: Option<String>,
 }
 
-/// One benchmark: a state, what is done to it before each call, and the call.
+/// One benchmark: a state, its preparation before each call, and the call.
 pub struct Case<'a, S> {
     /// Its name, unique in its suite.
     pub name: &'a str,
@@ -47,7 +47,7 @@ pub struct Case<'a, S> {
     pub setup: &'a dyn Fn() -> S,
     /// Prepares the state for the next call; not measured.
     pub prepare: &'a dyn Fn(&mut S),
-    /// What is measured.
+    /// The measured call.
     pub call: &'a dyn Fn(&mut S),
 }
 

@@ -1,8 +1,8 @@
-//! The table that people read.
+//! The printed table.
 
 use std::time::Duration;
 
-/// What was measured of a case.
+/// The measurements of a case.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     /// The case.

@@ -1,8 +1,8 @@
-//! Synthetic history for a store, to test and benchmark what shows ten thousand jobs without running them.
+//! Synthetic history for a store, to test and benchmark views of ten thousand jobs without running them.
 //!
 //! ```text
-//!  HistoryOptions ─► schedule (who ran where and when) ─► writing (changes of the store): jobs, attempts, events, steps of memory
-//!                                        └─► minutes (what the GPUs did meanwhile)
+//!  HistoryOptions ─► schedule (GPUs and times of jobs) ─► writing (changes of the store): jobs, attempts, events, steps of memory
+//!                                        └─► minutes (samples of the GPUs)
 //! ```
 
 mod minutes;
@@ -21,16 +21,16 @@ const AT_ONCE: usize = 5_000;
 /// Memory of each GPU, in MiB.
 const GPU_MEMORY: u64 = 40_960;
 
-/// What the past is to have been.
+/// Options of the history.
 #[derive(Debug, Clone, Copy)]
 pub struct HistoryOptions {
-    /// Jobs, all of them over.
+    /// Jobs, all finished.
     pub jobs: u64,
     /// Days over which they were submitted.
     pub days: u64,
     /// GPUs they ran on.
     pub gpus: u16,
-    /// The same number leads to the same past.
+    /// The same seed gives the same history.
     pub seed: u64,
     /// When it ends.
     pub until: UnixMillis,

@@ -9,13 +9,13 @@ use carma_seed::{HistoryOptions, seed};
 use clap::Parser;
 
 /// Fill a manager's store with jobs that never ran, for tests and benchmarks
-/// of what shows them. The past ends now; each job says that it is made up.
+/// of views. The history ends now; each job is marked as made up.
 #[derive(Debug, Parser)]
 #[command(name = "seed-history")]
 struct Arguments {
     /// The manager's state folder, as given to carma up --state.
     folder: PathBuf,
-    /// Jobs, all of them over.
+    /// Jobs, all finished.
     #[arg(long, default_value_t = 10_000)]
     jobs: u64,
     /// Days over which they were submitted.
@@ -24,7 +24,7 @@ struct Arguments {
     /// GPUs they ran on, of 40 GiB each.
     #[arg(long, default_value_t = 64)]
     gpus: u16,
-    /// The same number leads to the same past.
+    /// The same seed gives the same history.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -1,4 +1,4 @@
-//! Who ran where and when: first come, first served, on whichever GPUs have the most room.
+//! GPUs and times of jobs: first come, first served, on the GPUs with the most free memory.
 
 use carma_core::{Outcome, Verdict};
 use carma_manager::request::Owner;
@@ -8,12 +8,12 @@ use fastrand::Rng;
 use crate::workload::{WORKLOADS, Workload, user};
 use crate::{GPU_MEMORY, HistoryOptions};
 
-/// A job, as it went.
+/// A job.
 #[derive(Debug)]
 pub(crate) struct SeededJob {
     pub(crate) owner: Owner,
     pub(crate) workload: &'static Workload,
-    /// What tells it from others of its kind.
+    /// Its number among jobs of its kind.
     pub(crate) run: u64,
     pub(crate) gpus: u32,
     pub(crate) submitted: UnixMillis,
@@ -22,29 +22,29 @@ pub(crate) struct SeededJob {
     pub(crate) attempts: Vec<SeededAttempt>,
 }
 
-/// An attempt, as it went.
+/// An attempt.
 #[derive(Debug)]
 pub(crate) struct SeededAttempt {
     pub(crate) gpus: Vec<u16>,
     pub(crate) launched: UnixMillis,
     pub(crate) ended: UnixMillis,
     pub(crate) promised: u64,
-    /// The most memory it had on each GPU.
+    /// Peak memory on each GPU.
     pub(crate) memory: u64,
     pub(crate) verdict: Verdict,
 }
 
-/// Everything that happened.
+/// The whole schedule.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     pub(crate) jobs: Vec<SeededJob>,
 }
 
-/// What is on each GPU: until when, and with how much memory.
+/// Tenants of each GPU: their end and their memory.
 struct Gpus(Vec<Vec<(UnixMillis, u64)>>);
 
 impl Gpus {
-    /// As many GPUs as are wanted with so much room, at this time or as soon as there are.
+    /// This many GPUs with this much free memory, now or as soon as possible.
     fn place(&mut self, wanted: usize, memory: u64, at: UnixMillis) -> (UnixMillis, Vec<u16>) {
         let mut at = at;
         loop {
@@ -55,7 +55,7 @@ impl Gpus {
             if fitting.len() >= wanted {
                 return (at, fitting.into_iter().take(wanted).map(|place| place as u16).collect());
             }
-            // Whatever a job wants, there is room for it when all have ended.
+            // When all jobs have ended, every job fits.
             at = self.0.iter().flatten().map(|(ends, _)| *ends).min().unwrap_or(at);
         }
     }
@@ -72,7 +72,7 @@ impl Schedule {
         let mut chance = Rng::with_seed(past.seed);
         let mut gpus = Gpus(vec![Vec::new(); past.gpus.into()]);
         let between = (past.until.0 - past.begin().0) / past.jobs.max(1);
-        // Nobody overtakes: what is launched later finds what was launched before.
+        // In order: a later job sees the tenants of earlier ones.
         let mut last = past.begin();
         let jobs = (0..past.jobs).map(|run| {
             let submitted = UnixMillis(past.begin().0 + run * between + chance.u64(..between.max(1)));
@@ -87,7 +87,7 @@ impl Schedule {
 fn job(run: u64, submitted: UnixMillis, last: UnixMillis, past: &HistoryOptions, gpus: &mut Gpus, chance: &mut Rng) -> SeededJob {
     let workload = &WORKLOADS[chance.usize(..WORKLOADS.len())];
     let wanted = [1, 1, 1, 1, 1, 1, 1, 2, 2, 4][chance.usize(..10)].min(u32::from(past.gpus));
-    // From two minutes to six hours, as many short ones as long ones.
+    // From two minutes to six hours, log-uniform.
     let mut length = (120_000.0 * 180_f64.powf(chance.f64())) as u64;
     let memory = workload.memory * chance.u64(85..=115) / 100;
     let (verdict, out_of_memory) = match chance.u32(..100) {
@@ -118,7 +118,7 @@ fn job(run: u64, submitted: UnixMillis, last: UnixMillis, past: &HistoryOptions,
         attempts.push(tried);
     }
     let ended = attempts.last().map_or(past.until, |last| last.ended);
-    // Those whose turn had not come when this past ends are not wanted any more.
+    // Jobs that did not start before the end of the history are cancelled.
     let outcome = match attempts.last().map(|last| &last.verdict) {
         None | Some(Verdict::OutOfMemory) => Outcome::Cancelled,
         Some(verdict) => verdict.clone().into(),

@@ -1,4 +1,4 @@
-//! What the tests of all crates share: how to skip a test, and how to get at things that not every machine has.
+//! Shared by the tests of all crates: skips, and resources that not every machine has.
 //!
 //! A test that cannot run here says so with [`skip!`] or [`need!`]. The skip is recorded, and `make test` lists all skips at its end. Under CI a
 //! test may be skipped only for what CI cannot have ([`Missing::may_lack_in_ci`]); for anything else the test fails.
@@ -23,7 +23,7 @@ macro_rules! skip {
     }};
 }
 
-/// What a `Result<T, Missing>` holds; skips the test that calls it where that is missing.
+/// Unwraps a `Result<T, Missing>`, or skips the calling test.
 #[macro_export]
 macro_rules! need {
     ($resource:expr) => {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a test needs and the machine lacks.
+/// A requirement of a test that the machine lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// `CARMA_DATA` names no folder with the published measurements.

@@ -1,4 +1,4 @@
-//! Things that not every machine has.
+//! Resources that not every machine has.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
@@ -16,14 +16,14 @@ pub fn published_data() -> Result<PathBuf, Missing> {
     env::var_os("CARMA_DATA").map(PathBuf::from).filter(|folder| folder.is_dir()).ok_or(Missing::PublishedData)
 }
 
-/// That a program of this name is in PATH.
+/// Requires a program in PATH.
 pub fn program(name: &str) -> Result<(), Missing> {
     let is_in = |folder: PathBuf| folder.join(name).is_file();
     let found = env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(is_in);
     if found { Ok(()) } else { Err(Missing::Program(name.to_owned())) }
 }
 
-/// That the tests run as root.
+/// Requires root.
 pub fn root() -> Result<(), Missing> {
     if fs::metadata("/proc/self").is_ok_and(|this| this.uid() == 0) { Ok(()) } else { Err(Missing::Root) }
 }

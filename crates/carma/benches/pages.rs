@@ -1,4 +1,4 @@
-//! How long a manager with a past takes to answer what pages and views ask: 64 emulated GPUs, ten thousand jobs, 90 days of minutes.
+//! Response times for pages and views with a long history: 64 emulated GPUs, ten thousand jobs, 90 days of minutes.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
@@ -18,13 +18,13 @@ use carma_seed::{HistoryOptions, seed};
 const GPUS: u16 = 64;
 const JOBS: u64 = 10_000;
 const DAYS: u64 = 90;
-/// Jobs of which one a GPU runs at once, and others later or not at all.
+/// Jobs: one per GPU runs, others wait.
 const LIVE: u32 = 256;
 const CALLS: usize = 40;
-/// No question of a page may take longer than this: it asks a few, and is to be there at once.
+/// Limit for one request: a page sends a few, and must appear at once.
 const LONGEST: Duration = Duration::from_millis(50);
 
-/// A question, as a page asks it.
+/// A request of a page.
 type Question<'a> = (&'a str, &'a dyn Fn(&mut Client));
 
 struct Site {
@@ -58,7 +58,7 @@ impl Site {
         until(|| Client::at(Address::Socket(Places::at(self.folder.path()).socket)).ok())
     }
 
-    /// Some jobs run, and some wait for them.
+    /// Some jobs run, and some wait.
     fn fill(&self, client: &mut Client) {
         let train = format!("exec {} emu train --workload dlrm_criteo_bs32768 --memory 9000 --seconds 100000", env!("CARGO_BIN_EXE_carma"));
         let mut request = JobRequest::new(JobCommand::Program(["sh", "-c", &train].map(str::to_owned).to_vec()), self.folder.path());

@@ -1,7 +1,7 @@
-//! What watching GPUs costs: a look at all of them through the driver's library, against programs started for each look.
+//! The cost of sampling GPUs: through the driver's library, against programs started for each sample.
 //!
-//! The reference is the way of the published prototype: each second it starts `nvidia-smi` for memory and power, `nvidia-smi` again for processes and `dcgmi`
-//! for one line of counters. The GPUs and these programs are emulated; what a real driver takes to answer comes on top for both.
+//! The reference is the published prototype: each second it starts `nvidia-smi` for memory and power, `nvidia-smi` again for processes and `dcgmi`
+//! for one line of counters. The GPUs and these programs are emulated; the time of a real driver comes on top for both.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
@@ -17,7 +17,7 @@ use carma_gpu::{DEADLINE, DeviceUuid, Driver, Monitor};
 
 const GPUS: u32 = 8;
 const PROCESSES_A_GPU: u32 = 3;
-/// How long the monitor is watched at work.
+/// Duration of the measurement.
 const WATCHED: Duration = Duration::from_secs(30);
 
 struct Server {
@@ -84,7 +84,7 @@ fn main() {
             for (name, arguments) in [
                 ("nvidia-smi", &["--query-gpu=uuid,memory.used,utilization.gpu,power.draw", "--format=csv,noheader,nounits"][..]),
                 ("nvidia-smi", &["--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"][..]),
-                // The shortest interval there is, so that its pause is not counted as work.
+                // The shortest interval, so that its pause does not count as work.
                 ("dcgmi", &["dmon", "-e", "1001,1002,1003,1005", "-c", "1", "-d", "100"][..]),
             ] {
                 assert!(server.program(name, arguments).output().unwrap().status.success());
@@ -109,7 +109,7 @@ fn main() {
     share_of_a_core();
 }
 
-/// What `carma gpus --watch` takes, with the stream of counters it reads, once a second for a while.
+/// The load of `carma gpus --watch`, with its stream of counters.
 fn share_of_a_core() {
     let server = Server::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
@@ -131,7 +131,7 @@ fn share_of_a_core() {
     let _ = watch.wait();
 }
 
-/// A process and all that it started.
+/// A process and its descendants.
 fn descendants(pid: u32) -> Vec<u32> {
     let processes =
         fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -140,7 +140,7 @@ fn descendants(pid: u32) -> Vec<u32> {
     std::iter::once(pid).chain(children.into_iter().flat_map(descendants)).collect()
 }
 
-/// What the kernel says of a process, from its state on.
+/// The fields of a process in /proc, from its state on.
 fn fields(pid: u32) -> Vec<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     text.rsplit_once(')').map_or(Vec::new(), |(_, rest)| rest.split_whitespace().map(str::to_owned).collect())

@@ -1,5 +1,5 @@
-//! What `carma top` takes of a core, on a terminal of tmux: 64 GPUs, a queue of 1,000 jobs, and a key that is held down so that it draws as
-//! often as it ever does.
+//! The load of `carma top` on a tmux terminal: 64 GPUs, a queue of 1,000 jobs, and a key that is held down so that it redraws as
+//! often as possible.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
@@ -18,9 +18,9 @@ use tempfile::TempDir;
 
 const GPUS: u32 = 64;
 const JOBS: u32 = 1000;
-/// How long each is watched.
+/// Duration of each measurement.
 const WATCHED: Duration = Duration::from_secs(20);
-/// Between keys, where one is held down: more often than it draws.
+/// Interval of key presses: more often than redraws.
 const KEY: Duration = Duration::from_millis(50);
 
 /// A manager with a GPU for some of its jobs, and a terminal.
@@ -52,7 +52,7 @@ impl Stage {
         Address::Socket(self.places().socket)
     }
 
-    /// One array of jobs that each want a GPU of their own, and hold it.
+    /// One array of jobs that each hold an exclusive GPU.
     fn fill(&self) {
         let words = ["sleep", "100000"].map(str::to_owned).to_vec();
         let mut job = JobRequest { name: Some("sleeper".to_owned()), ..JobRequest::new(JobCommand::Program(words), "/") };
@@ -106,7 +106,7 @@ fn main() {
     }
 }
 
-/// What a process takes while something is done over and over.
+/// The load of a process while an action is repeated.
 fn share_of_a_core(pid: u32, mut meanwhile: impl FnMut()) -> f64 {
     let (before, began) = (processor_time(pid), Instant::now());
     while began.elapsed() < WATCHED {

@@ -22,7 +22,7 @@ pub(crate) fn read_observations<Run>(file: &Path, read: impl FnOnce(File) -> Res
     let Observations { runs, unknown } = read_table(file, read)?;
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.into_iter().collect();
-        eprintln!("carma: {}: rows left out that name workloads nothing is known of: {}", file.display(), names.join(", "));
+        eprintln!("carma: {}: rows of unknown workloads are left out: {}", file.display(), names.join(", "));
     }
     Ok(runs)
 }
@@ -44,7 +44,7 @@ pub(crate) fn write_charts(folder: &Path, charts: &[(String, String)]) -> Result
 }
 
 /// Reports the skipped jobs of a trace, and why.
-pub(crate) fn tell_skipped(trace: &Trace) {
+pub(crate) fn report_skipped(trace: &Trace) {
     for (why, jobs) in &trace.skipped {
         eprintln!("carma: {jobs} jobs left out: {why}");
     }

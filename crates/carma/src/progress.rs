@@ -11,7 +11,7 @@ use indicatif::{HumanFloatCount, ProgressBar, ProgressDrawTarget, ProgressState,
 use ratatui::crossterm::terminal::size;
 
 /// Redraw interval, with or without progress.
-const BEAT: Duration = Duration::from_millis(200);
+const TICK: Duration = Duration::from_millis(200);
 
 /// On a narrower terminal, a bar and a rate would need two lines.
 const NARROW: u16 = 60;
@@ -40,19 +40,19 @@ pub(crate) fn simulate_all<T: Sync, R: Send, E: Send>(runs: &[T], simulate: impl
 }
 
 /// Collects all items, whose number is unknown.
-pub(crate) fn counted<T, E: Into<anyhow::Error>>(what: &str, items: impl Iterator<Item = Result<T, E>>) -> anyhow::Result<Vec<T>> {
+pub(crate) fn collect_counted<T, E: Into<anyhow::Error>>(what: &str, items: impl Iterator<Item = Result<T, E>>) -> anyhow::Result<Vec<T>> {
     let spinner = Progress::drawn(None, what, "{spinner} {msg} {pos} {rate} {elapsed}");
     items.inspect(|_| spinner.step()).collect::<Result<Vec<T>, E>>().map_err(Into::into)
 }
 
 /// Runs work that does not report its progress.
-pub(crate) fn awaited<T>(what: &str, work: impl FnOnce() -> T) -> T {
+pub(crate) fn with_spinner<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let _spinner = Progress::spinner(what);
     work()
 }
 
 /// Runs a program to its end. While a spinner is shown, the program's output goes through us, so that they do not overwrite each other.
-pub(crate) fn ran(what: &str, command: &mut Command) -> io::Result<ExitStatus> {
+pub(crate) fn run_program(what: &str, command: &mut Command) -> io::Result<ExitStatus> {
     let spinner = Progress::spinner(what);
     if spinner.0.is_hidden() {
         return command.status();
@@ -81,7 +81,7 @@ impl Progress {
             }));
         }
         bar.set_message(what.to_owned());
-        bar.enable_steady_tick(BEAT);
+        bar.enable_steady_tick(TICK);
         Self(bar)
     }
 
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_have_no_more_digits_than_say_something() {
+    fn rates_have_few_digits() {
         assert_eq!([0.0, 0.26, 12.34, 99.94, 1160.3688, 123_456.7].map(rate), ["0/s", "0.3/s", "12.3/s", "99.9/s", "1,160/s", "123,457/s"]);
     }
 }

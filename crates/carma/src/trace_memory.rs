@@ -8,8 +8,8 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::estimate::{self, MachineArguments, TrainingArguments};
-use crate::progress::ran;
+use crate::estimate::{self, MachineArguments, SubjectArguments, TrainingArguments};
+use crate::progress::run_program;
 use crate::python::Package;
 
 #[derive(Debug, Args)]
@@ -67,10 +67,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     command.arg("-o").arg(&recorded).arg("--");
     // A launcher's own name in front of the script is for the shell.
     let script = arguments.script.iter().skip_while(|word| word.to_str().is_some_and(|word| word == "python" || word == "python3"));
-    let status = ran("dry-running", command.args(script).stdin(Stdio::null()));
+    let status = run_program("dry-running", command.args(script).stdin(Stdio::null()));
     let status = status.with_context(|| format!("cannot start {}", package.interpreter().display()))?;
     let question = |trace: Option<PathBuf>| {
-        estimate::Arguments::of(arguments.model.clone(), trace, arguments.json, &arguments.training, &arguments.machine)
+        let (model, training, machine) = (arguments.model.clone(), arguments.training.clone(), arguments.machine.clone());
+        estimate::Arguments::of(SubjectArguments { model, trace, training, machine }, arguments.json)
     };
     if status.success() {
         return estimate::run(&question(Some(recorded)), output);

@@ -33,7 +33,7 @@ LARGE_IN_HOST_MEMORY = 64 << 20
 """Bytes from which a tensor in host memory is a stand-in: weights before they become parameters, data sets made up in memory."""
 
 PLAIN_META = -2
-"""Asked for by the script itself: a tensor on the real `meta` device, which takes no memory anywhere."""
+"""Created by the script itself on the real `meta` device: it takes no memory anywhere."""
 
 
 class MemoryMode(TorchDispatchMode):
@@ -78,7 +78,7 @@ class MemoryMode(TorchDispatchMode):
             self.overrides[func] = lambda func, args, kwargs: rule(self, func, args, kwargs)
 
     def run(self, func, args, kwargs):
-        """An operator without anything special: what it returns is new unless it shares a storage with what is known."""
+        """An ordinary operator: its results are new unless they share a known storage."""
         device, assumed = self.place_of(args, kwargs)
         if device == HOST:
             args, kwargs = self._as_host_stand_ins(args), self._as_host_stand_ins(kwargs)
@@ -177,7 +177,7 @@ class MemoryMode(TorchDispatchMode):
     def _on_meta(tensor: torch.Tensor) -> torch.Tensor:
         return tensor if tensor.is_meta else torch.empty_like(tensor, device="meta")
 
-    # -- operators with a course of their own
+    # -- special operators
 
     def _convolution(self, func, args, kwargs):
         device = self.device_of(args, kwargs)

@@ -125,7 +125,7 @@ def _install_ddp(session: "Session", patches: Patches) -> None:
 
 def stand_in_for(original: type, session: "Session") -> type:
     class DistributedDataParallel(original):  # type: ignore[valid-type, misc]
-        """The wrapped module, and the memory of the gradient buckets. A subclass, for those who ask what it is."""
+        """The wrapped module, and the memory of the gradient buckets. A subclass, for `isinstance`."""
 
         def __init__(
             self, module: nn.Module, device_ids: Any = None, output_device: Any = None, dim: int = 0, broadcast_buffers: bool = True,

@@ -1,4 +1,4 @@
-"""What the script sees of its tensors: `meta` tensors that say they are on a GPU, and calls that name a GPU as device."""
+"""The script's view of its tensors: `meta` tensors that appear to be on a GPU, and calls that name a GPU as device."""
 
 from __future__ import annotations
 

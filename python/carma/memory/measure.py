@@ -1,4 +1,4 @@
-"""The memory of a training job on a real GPU: the most that the device shows while it runs, read once a second."""
+"""The memory of a training job on a real GPU: the peak that the device shows, read once a second."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Sampler:
 
 
 def measure(workload: Workload, seconds: float = SECONDS) -> dict[str, Any]:
-    """Trains for a while and says how much memory that took, and whether it went out of memory."""
+    """Trains for a while, and returns the used memory and whether it ran out."""
     if not torch.cuda.is_available():
         raise RuntimeError("there is no GPU to measure on")
     end = time.monotonic() + seconds

@@ -12,7 +12,7 @@ class Patches:
         self._undo: list[Callable[[], None]] = []
 
     def set(self, owner: Any, name: str, value: Any) -> None:
-        """Replaces an attribute. `owner.__dict__` is asked, so that static and class methods come back as they were."""
+        """Replaces an attribute. It is read from `owner.__dict__`, so that static and class methods come back as they were."""
         before = vars(owner).get(name, _MISSING) if hasattr(owner, "__dict__") else getattr(owner, name, _MISSING)
 
         def undo() -> None:

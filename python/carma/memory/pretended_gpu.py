@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 NAME = "NVIDIA A100-SXM4-40GB"
 CAPABILITY = (8, 0)
 TOTAL_MEMORY = 42_297_786_368
-"""Bytes: scripts that ask are told of a common GPU, so that none of them scales itself down."""
+"""Bytes. Scripts see a common GPU, so that they do not scale themselves down."""
 
 
 class Stream:
-    """A stream of which nothing is known but that everything on it is done."""
+    """A stream on which everything is always done."""
 
     cuda_stream = 0
     stream_id = 0

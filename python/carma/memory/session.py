@@ -25,7 +25,7 @@ except ImportError:
 
 
 class Session:
-    """Everything that a trace needs, put in place by `with` and taken away after it."""
+    """Everything that a trace needs, set up by `with` and removed after it."""
 
     def __init__(self, iterations: int = 3, devices: int = 1, stop: bool = True) -> None:
         self.trace = Trace()
@@ -67,7 +67,7 @@ class Session:
             self.trace.facts["notes"] = notes
 
     def refusal(self) -> Optional[str]:
-        """Why the trace is no answer, if it is none."""
+        """Why the trace cannot be used, if so."""
         if self.weights.are_missing and not self.trace.has_weights:
             return (
                 "the model ran on a GPU but has no weights on a GPU, so the estimate would be too low: "

@@ -14,7 +14,7 @@ HOST = -1
 
 
 class Record:
-    """What is known of one storage."""
+    """One tracked storage."""
 
     __slots__ = ("assumed", "constant", "device", "identity", "kind", "size", "watch")
 

@@ -44,9 +44,9 @@ export async function send(method: string, path: string, body?: unknown, signal?
 }
 
 async function refusal(answer: Response): Promise<Error> {
-  const said: unknown = await answer.json().catch(() => null);
-  if (typeof said === "object" && said !== null && "kind" in said && "message" in said) {
-    return new Refused(answer.status, String(said.kind), String(said.message));
+  const body: unknown = await answer.json().catch(() => null);
+  if (typeof body === "object" && body !== null && "kind" in body && "message" in body) {
+    return new Refused(answer.status, String(body.kind), String(body.message));
   }
   // A bridge answers so while the manager does not run.
   if (answer.status >= 502) return new Unreachable("the manager does not answer");

@@ -12,7 +12,7 @@ export function Banner() {
   return (
     <div role="status" class="banners">
       {state === "away" && !out && (
-        <p class="banner bad">The manager is away. What is shown may be old; it is asked again and again. Jobs that run go on.</p>
+        <p class="banner bad">The manager does not answer; the data may be old. The page keeps trying. Running jobs go on.</p>
       )}
       {state !== "away" && status?.observes && <p class="banner">The manager only observes: it launches nothing.</p>}
       {state !== "away" && status?.draining && (

@@ -33,13 +33,13 @@ export interface LegendItem {
   named?: boolean;
 }
 
-export interface ChartTable {
+interface ChartTable {
   columns: string[];
   rows: () => string[][];
 }
 
 /** The index of the time that is closest. */
-export function nearest(at: readonly number[], time: number): number {
+function nearest(at: readonly number[], time: number): number {
   let best = 0;
   at.forEach((other, index) => {
     if (Math.abs(other - time) < Math.abs((at[best] ?? 0) - time)) best = index;

@@ -13,14 +13,14 @@ interface Row {
   parts?: { name: string; memory: number }[];
   /** The position of the line across the bar. */
   mark?: number;
-  said: string;
+  text: string;
   colour: string;
 }
 
 function expectedRow({ expected, upper, declared, parts }: EstimateDetail): Row[] {
   const rows: Row[] = [];
   if (declared !== null && declared !== undefined) {
-    rows.push({ name: "Declared", fill: [0, declared], said: memory(declared), colour: "var(--neutral)" });
+    rows.push({ name: "Declared", fill: [0, declared], text: memory(declared), colour: "var(--neutral)" });
   }
   if (expected !== null && expected !== undefined) {
     const interval = upper !== null && upper !== undefined ? `, ${memory(upper)} at most` : "";
@@ -29,7 +29,7 @@ function expectedRow({ expected, upper, declared, parts }: EstimateDetail): Row[
       fill: [0, expected],
       ...(parts && parts.length > 0 ? { parts } : {}),
       ...(upper ? { mark: upper } : {}),
-      said: `${memory(expected)}${interval}`,
+      text: `${memory(expected)}${interval}`,
       colour: "var(--busy)",
     });
   }
@@ -37,14 +37,14 @@ function expectedRow({ expected, upper, declared, parts }: EstimateDetail): Row[
 }
 
 function attemptRow({ attempt, placement, peaks }: AttemptDetail): Row {
-  const promised = Math.max(0, ...placement.devices.map(device => device.promised));
+  const reserved = Math.max(0, ...placement.devices.map(device => device.promised));
   const peak = Math.max(0, ...peaks);
-  const over = peak > promised;
+  const over = peak > reserved;
   return {
     name: `Attempt ${attempt.number}`,
     fill: [0, peak],
-    mark: promised,
-    said: `${peak > 0 ? `peak ${memory(peak)}` : "over before it was seen"}, promised ${memory(promised)}${over ? `: ${memory(peak - promised)} more than promised` : ""}`,
+    mark: reserved,
+    text: `${peak > 0 ? `peak ${memory(peak)}` : "ended before the first sample"}, reserved ${memory(reserved)}${over ? `: ${memory(peak - reserved)} above the reservation` : ""}`,
     colour: over ? "var(--memory)" : "var(--good)",
   };
 }
@@ -57,20 +57,20 @@ export function EstimateBars({ estimate, attempts }: { estimate: EstimateDetail;
   return (
     <>
       <ul class="estimate-bars">
-        {rows.map(({ name, fill, parts, mark, said, colour }) => (
+        {rows.map(({ name, fill, parts, mark, text, colour }) => (
           <li key={name} class="estimate-row">
             <span>{name}</span>
-            <div class="track" role="img" aria-label={`${name}: ${said}`}>
+            <div class="track" role="img" aria-label={`${name}: ${text}`}>
               {fill && <span class="fill" style={{ left: share(fill[0]), width: share(fill[1] - fill[0]), background: colour }} />}
               {parts && <Parts parts={parts} share={share} />}
               {mark !== undefined && mark > 0 && <span class="mark" style={{ left: `min(${share(mark)}, calc(100% - 2px))` }} />}
             </div>
-            <span class="said">{said}</span>
+            <span class="text">{text}</span>
           </li>
         ))}
       </ul>
       {rows.some(({ mark }) => mark) && (
-        <p class="quiet">The line across a bar is what an attempt was promised, or what the job was expected to stay under.</p>
+        <p class="quiet">The line across a bar is the memory reserved for an attempt, or the upper bound of the estimate.</p>
       )}
       {estimate.parts && estimate.parts.length > 0 && <PartsLegend parts={estimate.parts} />}
     </>

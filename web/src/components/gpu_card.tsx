@@ -1,4 +1,4 @@
-// A GPU at a glance.
+// The card of a GPU.
 
 import type { GpuDetail, RecentSamples } from "../api/schema";
 import { deviceName, memory, percent, power } from "../lib/format";
@@ -15,7 +15,7 @@ export function GpuState({ gpu }: { gpu: GpuDetail }) {
   return null;
 }
 
-export function GpuCard({ gpu, looks, dense }: { gpu: GpuDetail; looks: RecentSamples | undefined; dense: boolean }) {
+export function GpuCard({ gpu, samples, dense }: { gpu: GpuDetail; samples: RecentSamples | undefined; dense: boolean }) {
   const [metric] = useMetrics(gpu.utilisation);
   return (
     <li class={dense ? "gpu-card dense" : "gpu-card"}>
@@ -32,13 +32,13 @@ export function GpuCard({ gpu, looks, dense }: { gpu: GpuDetail; looks: RecentSa
         <span>
           {memory(gpu.memory_used)} <span class="quiet">of {memory(gpu.memory)}</span>
         </span>
-        {!dense && gpu.promised > 0 && <span class="quiet">{memory(gpu.promised)} promised</span>}
+        {!dense && gpu.promised > 0 && <span class="quiet">{memory(gpu.promised)} reserved</span>}
       </p>
       {metric && (
         <div class="gpu-activity">
           <span class="quiet">{metric.label}</span>
           <Sparkline
-            values={looks?.utilisation[metric.id] ?? []}
+            values={samples?.utilisation[metric.id] ?? []}
             label={`${metric.label} of the last ten minutes, now ${percent(gpu.utilisation[metric.id])}`}
           />
           <span class="value">{percent(gpu.utilisation[metric.id])}</span>

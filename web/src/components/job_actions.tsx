@@ -29,7 +29,7 @@ const ACTIONS: { action: JobAction; name: string; phases: Phase[]; effect: strin
     action: "cancel",
     name: "Cancel",
     phases: LAUNCHED,
-    effect: "It is told to end, and killed if it does not. What it has done since its last checkpoint is lost.",
+    effect: "It gets SIGTERM, and is killed if it does not end. What it has done since its last checkpoint is lost.",
     danger: true,
   },
 ];
@@ -41,23 +41,23 @@ function throwIfRefused({ not_done: [refused] = [] }: ActionResult): void {
 
 export function JobActions({ job, done }: { job: JobDetail; done: () => void }) {
   const me = useObservable(myself);
-  const [asked, setAsked] = useState<JobAction>();
+  const [requested, setRequested] = useState<JobAction>();
   const [priority, setPriorityText] = useState(String(job.request.schedule?.priority ?? 0));
   if (job.phase === "done") return null;
   if (!mayActFor(me, job.owner.uid)) return <p class="quiet right">Only {job.owner.name} and operators act on it.</p>;
   const possible = ACTIONS.filter(({ phases }) => phases.includes(job.phase));
   const number = jobNumber(job.id, job.array);
-  const chosen = possible.find(({ action }) => action === asked);
+  const chosen = possible.find(({ action }) => action === requested);
   const act = async () => {
-    if (asked === "priority")
+    if (requested === "priority")
       throwIfRefused(await patch("/v1/jobs/{job}", { path: { job: number }, body: { priority: Number(priority) } }));
-    else if (asked) throwIfRefused(await post(`/v1/jobs/{job}/${asked}`, { path: { job: number } }));
+    else if (requested) throwIfRefused(await post(`/v1/jobs/{job}/${requested}`, { path: { job: number } }));
     done();
   };
   return (
     <div class="buttons">
       {possible.map(({ action, name, danger }) => (
-        <button key={action} type="button" class={danger ? "danger" : undefined} onClick={() => setAsked(action)}>
+        <button key={action} type="button" class={danger ? "danger" : undefined} onClick={() => setRequested(action)}>
           {name}
         </button>
       ))}
@@ -67,7 +67,7 @@ export function JobActions({ job, done }: { job: JobDetail; done: () => void }) 
           confirm={chosen.action === "priority" ? "Set priority" : `${chosen.name} job ${number}`}
           danger={chosen.danger ?? false}
           act={act}
-          close={() => setAsked(undefined)}
+          close={() => setRequested(undefined)}
         >
           <p>{chosen.effect}</p>
           {chosen.action === "priority" && (

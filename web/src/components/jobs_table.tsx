@@ -71,9 +71,9 @@ export function JobsTable({
   kind: "running" | "waiting" | "all";
   empty: string;
 }) {
-  const told = rows.some(row => row.progress !== null && row.progress !== undefined);
+  const anyProgress = rows.some(row => row.progress !== null && row.progress !== undefined);
   const idle = rows.some(row => row.reason);
-  const shown = (column: ColumnOf<QueueRow>) => (column === progress ? told : column === remark ? idle : true);
+  const shown = (column: ColumnOf<QueueRow>) => (column === progress ? anyProgress : column === remark ? idle : true);
   const columns = { running: RUNNING, waiting: WAITING, all: ALL }[kind].filter(shown);
   return <Table caption={caption} columns={columns} rows={rows} keyOf={row => row.id} empty={empty} />;
 }

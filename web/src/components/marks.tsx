@@ -74,7 +74,7 @@ export function Ago({ at }: { at: number }) {
 }
 
 /** How long something has been going on. */
-export function SoFar({ since }: { since: number }) {
+export function Elapsed({ since }: { since: number }) {
   return <span>{duration((useNow() - since) / 1000)} so far</span>;
 }
 

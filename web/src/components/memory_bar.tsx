@@ -5,9 +5,9 @@ import { jobNumber, memory } from "../lib/format";
 import { useJobColour } from "./use_job_colour";
 
 /** The text for screen readers. */
-export function memoryWords(gpu: GpuDetail): string {
+function memoryText(gpu: GpuDetail): string {
   const jobs = gpu.tenants.map(({ attempt, array, memory: has }) => `job ${jobNumber(attempt.job, array)} ${memory(has)}`);
-  return `${memory(gpu.memory_used)} of ${memory(gpu.memory)} in use, ${memory(gpu.promised)} promised${jobs.length > 0 ? `: ${jobs.join(", ")}` : ""}`;
+  return `${memory(gpu.memory_used)} of ${memory(gpu.memory)} in use, ${memory(gpu.promised)} reserved${jobs.length > 0 ? `: ${jobs.join(", ")}` : ""}`;
 }
 
 export function MemoryBar({ gpu }: { gpu: GpuDetail }) {
@@ -16,12 +16,12 @@ export function MemoryBar({ gpu }: { gpu: GpuDetail }) {
   const ours = gpu.tenants.reduce((sum, tenant) => sum + (tenant.memory ?? 0), 0);
   const others = Math.max(0, (gpu.memory_used ?? 0) - ours);
   return (
-    <div class="memory-bar" role="img" aria-label={`Memory: ${memoryWords(gpu)}`} title={memoryWords(gpu)}>
+    <div class="memory-bar" role="img" aria-label={`Memory: ${memoryText(gpu)}`} title={memoryText(gpu)}>
       {gpu.tenants.map(({ attempt, memory: has }) => (
         <span key={attempt.job} class="part" style={{ width: share(has ?? 0), background: jobColour(attempt.job) }} />
       ))}
       {others > 0 && <span class="part others" style={{ width: share(others) }} />}
-      {gpu.promised > 0 && <span class="promise" style={{ left: `min(${share(gpu.promised)}, calc(100% - 2px))` }} />}
+      {gpu.promised > 0 && <span class="reserved" style={{ left: `min(${share(gpu.promised)}, calc(100% - 2px))` }} />}
     </div>
   );
 }

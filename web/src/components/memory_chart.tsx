@@ -3,7 +3,7 @@
 import { area, curveStepAfter, line } from "d3-shape";
 import type { GpuStay } from "../api/schema";
 import { jobNumber, memory } from "../lib/format";
-import { heightAt, type Layer, promisedSteps, stacked } from "../lib/stack";
+import { heightAt, type Layer, reservedSteps, stacked } from "../lib/stack";
 import { exactly } from "../lib/time";
 import { runs, type Track } from "../lib/track";
 import { type LegendItem, type Plane, TimeChart } from "./chart";
@@ -49,11 +49,11 @@ export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: n
   const colourOf = ({ attempt }: Layer) => (attempt ? jobColour(attempt.job) : "var(--others)");
   const layers = stacked(track);
   const parts = runs(track.at);
-  const steps = promisedSteps(stays, since, until);
-  const most = steps.reduce((top, { promised }) => Math.max(top, promised), 0);
+  const steps = reservedSteps(stays, since, until);
+  const most = steps.reduce((top, { reserved }) => Math.max(top, reserved), 0);
   const top = Math.max(capacity, most) * 1.06;
-  const promisedAt = (index: number) => steps.findLast(({ at }) => at <= (track.at[index] ?? 0))?.promised ?? 0;
-  const promises = line<{ at: number; promised: number }>().curve(curveStepAfter);
+  const reservedAt = (index: number) => steps.findLast(({ at }) => at <= (track.at[index] ?? 0))?.reserved ?? 0;
+  const reservedLine = line<{ at: number; reserved: number }>().curve(curveStepAfter);
   const known = new Map(stays.map(stay => [stay.attempt.job, stay]));
   const nameOf = ({ attempt }: Layer) =>
     attempt ? `job ${jobNumber(attempt.job, known.get(attempt.job)?.array)}, attempt ${attempt.number}` : "not of our jobs";
@@ -69,7 +69,7 @@ export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: n
     value: index => memory(heightAt(layer, index)),
     shown: index => layers.length <= NAMED || heightAt(layer, index) > 0,
   }));
-  legend.push({ key: "promised", name: "promised", colour: "var(--promise)", dashed: true, value: index => memory(promisedAt(index)) });
+  legend.push({ key: "reserved", name: "reserved", colour: "var(--reserved)", dashed: true, value: index => memory(reservedAt(index)) });
   legend.push({ key: "capacity", name: "capacity", colour: "var(--bad)", value: () => memory(capacity) });
   const used = track.memory.reduce<number>((peak, value) => Math.max(peak, value ?? 0), 0);
   return (
@@ -90,7 +90,7 @@ export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: n
           track.at.map((at, index) => [
             exactly(at),
             memory(track.memory[index]),
-            memory(promisedAt(index)),
+            memory(reservedAt(index)),
             ...layers.map(layer => memory(heightAt(layer, index))),
           ]),
       }}
@@ -101,7 +101,7 @@ export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: n
           ))}
           <line class="capacity" x1={plane.x(since)} x2={plane.x(until)} y1={plane.y(capacity)} y2={plane.y(capacity)} />
           {["limit halo", "limit"].map(kind => (
-            <path key={kind} class={kind} d={promises.x(({ at }) => plane.x(at)).y(({ promised }) => plane.y(promised))(steps) ?? ""} />
+            <path key={kind} class={kind} d={reservedLine.x(({ at }) => plane.x(at)).y(({ reserved }) => plane.y(reserved))(steps) ?? ""} />
           ))}
         </>
       )}

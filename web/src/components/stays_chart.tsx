@@ -92,9 +92,9 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
               <title>{words(stay, until)}</title>
               <rect x={left} y={row * ROW + 6} width={width} height={BAR} rx="3" style={{ fill: jobColour(stay.attempt.job) }} />
               {label && (
-                <Inscription x={left + 5} top={row * ROW + 6}>
+                <BarLabel x={left + 5} top={row * ROW + 6}>
                   {label}
-                </Inscription>
+                </BarLabel>
               )}
               {tone && <EndMark tone={tone} right={left + width} top={row * ROW + 6} room={width} />}
             </a>
@@ -113,16 +113,16 @@ function EndMark({ tone, right, top, room }: { tone: Tone; right: number; top: n
     <>
       <rect class={`ending ${tone}`} x={right - size} y={top} width={size} height={BAR} rx="2" />
       {!narrow && (
-        <Inscription x={right - size / 2} top={top} middle>
+        <BarLabel x={right - size / 2} top={top} middle>
           {MARKS[tone]}
-        </Inscription>
+        </BarLabel>
       )}
     </>
   );
 }
 
 /** Text on a bar. */
-function Inscription({ x, top, middle = false, children }: { x: number; top: number; middle?: boolean; children: string }) {
+function BarLabel({ x, top, middle = false, children }: { x: number; top: number; middle?: boolean; children: string }) {
   return (
     <text x={x} y={top + BAR / 2} dy="0.34em" text-anchor={middle ? "middle" : "start"}>
       {children}

@@ -11,8 +11,8 @@ export function merged<Row extends Numbered>(...pages: (readonly Row[])[]): Row[
 }
 
 /**
- * What is known when the latest page, of so many rows, has come again: as far as it reaches it alone tells, and what new rows
- * pushed off it stays. Where it does not reach what was known, others may lie in between: then it is all that is known.
+ * The known rows after the latest page, of so many rows, was loaded again. It replaces the rows that it covers; older rows stay.
+ * If it does not reach the known rows, there may be unknown rows in between, and only the latest page counts.
  */
 export function renewed<Row extends Numbered>(known: readonly Row[], latest: readonly Row[], size: number): readonly Row[] {
   const oldest = latest.at(-1)?.id;

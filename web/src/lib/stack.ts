@@ -40,20 +40,20 @@ export function heightAt({ start, edges }: Layer, index: number): number {
 }
 
 /** Total reserved memory, from each of these times on. */
-export function promisedSteps(stays: readonly GpuStay[], since: number, until: number): { at: number; promised: number }[] {
+export function reservedSteps(stays: readonly GpuStay[], since: number, until: number): { at: number; reserved: number }[] {
   const changes = stays.flatMap(({ launched, ended, promised }) => [
     { at: Math.max(launched, since), change: promised },
     ...(ended ? [{ at: ended, change: -promised }] : []),
   ]);
   const inside = changes.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at);
-  const steps = [{ at: since, promised: 0 }];
+  const steps = [{ at: since, reserved: 0 }];
   for (const { at, change } of inside) {
     const last = steps.at(-1);
-    const promised = (last?.promised ?? 0) + change;
-    if (last && last.at === at) last.promised = promised;
-    else steps.push({ at, promised });
+    const reserved = (last?.reserved ?? 0) + change;
+    if (last && last.at === at) last.reserved = reserved;
+    else steps.push({ at, reserved });
   }
-  return [...steps, { at: until, promised: steps.at(-1)?.promised ?? 0 }];
+  return [...steps, { at: until, reserved: steps.at(-1)?.reserved ?? 0 }];
 }
 
 /** Rows for bars, so that none in a row overlap: each bar goes into the first free row. */

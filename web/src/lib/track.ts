@@ -1,4 +1,4 @@
-// What was seen of a GPU over time, in columns, from the looks of the last minutes or from means by the minute.
+// Samples of a GPU over time, in columns: those of the last minutes, or means by the minute.
 
 import type { AttemptId, GpuStay, GpuTimeline, Metric, RecentSamples } from "../api/schema";
 
@@ -45,8 +45,8 @@ function means(column: Column, size: number): Column {
 }
 
 /**
- * At most so many points: neighbours are joined, how busy it was by the mean, memory as it was when the most was used.
- * The points that memory is taken of are told, so that its parts are taken of the same.
+ * At most so many points. Neighbours are joined: utilisation by the mean, memory by the maximum.
+ * Returns the indices of the maxima too, so that the parts of the memory are taken from the same points.
  */
 function joined(columns: Columns, points: number): { columns: Columns; taken: number[] } {
   const size = Math.max(1, Math.ceil(columns.at.length / points));
@@ -62,13 +62,13 @@ function joined(columns: Columns, points: number): { columns: Columns; taken: nu
   };
 }
 
-/** From the looks of the last minutes. */
-export function fromLooks({ at, memory, utilisation, power, tenants }: RecentSamples, points: number): Track {
+/** From the samples of the last minutes. */
+export function fromSamples({ at, memory, utilisation, power, tenants }: RecentSamples, points: number): Track {
   const { columns, taken } = joined({ at, memory, utilisation, power }, points);
   return { ...columns, tenants: tenants.map(({ attempt, memory: has }) => ({ attempt, memory: taken.map(index => has[index] ?? null) })) };
 }
 
-/** The mean memory of a stay over a time, counted as nothing while it was not there; unset where it was not there at all. */
+/** The mean memory of a stay in a period, zero while it was not on the GPU; unset without any overlap. */
 export function meanOver(
   { launched, ended, memory }: Pick<GpuStay, "launched" | "ended" | "memory">,
   from: number,
@@ -102,15 +102,15 @@ export function fromTimeline({ minutes, stays }: GpuTimeline, points: number): T
   return { ...columns, tenants };
 }
 
-/** Runs of points without a gap: a manager that was away has seen nothing. */
+/** Runs of points without a gap: there are no samples while the manager is away. */
 export function runs(at: readonly number[]): [start: number, end: number][] {
   if (at.length === 0) return [];
   const steps = at.slice(1).map((time, index) => time - (at[index] ?? 0));
-  const usual = [...steps].sort((a, b) => a - b)[steps.length >> 1] ?? 0;
+  const median = [...steps].sort((a, b) => a - b)[steps.length >> 1] ?? 0;
   const found: [number, number][] = [];
   let start = 0;
   steps.forEach((step, index) => {
-    if (step > 4 * usual) {
+    if (step > 4 * median) {
       found.push([start, index + 1]);
       start = index + 1;
     }

@@ -10,7 +10,7 @@ import { setClock } from "./clock";
 /** What changed: the GPUs, some job, or this job. */
 export type Topic = "gpus" | "jobs" | "machine" | `job ${number}`;
 
-export interface LiveEvent {
+interface LiveEvent {
   at: number;
   text: string;
   job?: number;
@@ -24,7 +24,7 @@ const ANSWER_TIMEOUT = 5000;
 /** A page that is hidden for so long closes its connection. */
 const HIDDEN_TIMEOUT = 60_000;
 
-export type Connection = "connecting" | "open" | "away";
+type Connection = "connecting" | "open" | "away";
 
 /** The state of the connection. */
 export const connection = new Observable<Connection>("connecting");
@@ -54,16 +54,16 @@ function notify(topics: Iterable<Topic>): void {
   for (const listener of [...listeners]) listener(changed);
 }
 
-function receive(told: TimedUpdate): void {
-  setClock(told.at);
-  if (told.update === "gpus") {
+function receive(message: TimedUpdate): void {
+  setClock(message.at);
+  if (message.update === "gpus") {
     notify(["gpus"]);
     return;
   }
-  const event: LiveEvent = { at: told.at, text: told.text };
-  if (told.update === "job") event.job = told.job;
+  const event: LiveEvent = { at: message.at, text: message.text };
+  if (message.update === "job") event.job = message.job;
   liveEvents.set([event, ...liveEvents.get()].slice(0, KEPT));
-  notify(told.update === "job" ? ["jobs", `job ${told.job}`] : ["machine", "gpus"]);
+  notify(message.update === "job" ? ["jobs", `job ${message.job}`] : ["machine", "gpus"]);
 }
 
 /** Aborts when the page was hidden for a while: browsers limit the number of connections. */

@@ -32,7 +32,7 @@ export function Glance() {
       <Jobs />
       <div class="columns">
         <Ended />
-        <Happened />
+        <LiveEvents />
       </div>
     </Colours.Provider>
   );
@@ -67,7 +67,7 @@ function ManagerFacts({ status }: { status: Status }) {
 }
 
 function Gpus({ list }: { list: GpuDetail[] }) {
-  const looks = useLive(signal => get("/v1/recent", { query: { points: POINTS }, signal }), ["gpus"], "", 5000);
+  const samples = useLive(signal => get("/v1/recent", { query: { points: POINTS }, signal }), ["gpus"], "", 5000);
   const used = list.reduce((sum, gpu) => sum + (gpu.memory_used ?? 0), 0);
   const all = list.reduce((sum, gpu) => sum + gpu.memory, 0);
   const drawn = list.reduce((sum, gpu) => sum + (gpu.power ?? 0), 0);
@@ -80,14 +80,14 @@ function Gpus({ list }: { list: GpuDetail[] }) {
           {memory(used)} of {memory(all)} in use, {power(drawn)}
         </p>
         <p class="key quiet">
-          <span class="key-promise" aria-hidden="true" /> promised in all
+          <span class="key-reserved" aria-hidden="true" /> reserved
           <span class="key-others" aria-hidden="true" /> not of our jobs
         </p>
       </header>
       {list.length === 0 && <p class="quiet">The manager has no GPUs.</p>}
       <ul class={dense ? "gpu-grid dense" : "gpu-grid"}>
         {list.map(gpu => (
-          <GpuCard key={gpu.device} gpu={gpu} dense={dense} looks={looks.data?.find(({ device }) => device === gpu.device)} />
+          <GpuCard key={gpu.device} gpu={gpu} dense={dense} samples={samples.data?.find(({ device }) => device === gpu.device)} />
         ))}
       </ul>
     </section>
@@ -149,7 +149,7 @@ function Ended() {
   );
 }
 
-function Happened() {
+function LiveEvents() {
   const latest = useObservable(liveEvents).slice(0, 2 * SHOWN);
   return (
     <section aria-labelledby="happened-title">

@@ -17,7 +17,7 @@ import { UtilisationChart } from "../components/utilisation_chart";
 import { deviceName, energy, memory, percent, power, UNKNOWN } from "../lib/format";
 import { coloursOnGpus, coloursOverTime } from "../lib/job_colours";
 import { useObservable } from "../lib/observable";
-import { fromLooks, fromTimeline, type Track } from "../lib/track";
+import { fromSamples, fromTimeline, type Track } from "../lib/track";
 import { managerTime } from "../live/clock";
 import { myself } from "../live/manager";
 import { useMetrics } from "../live/metrics";
@@ -90,8 +90,8 @@ function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
           <Fact name="Memory">
             {memory(gpu.memory_used)} of {memory(gpu.memory)}
           </Fact>
-          <Fact name="Promised">{memory(gpu.promised)}</Fact>
-          <Fact name="Could be promised">{memory(gpu.available)}</Fact>
+          <Fact name="Reserved">{memory(gpu.promised)}</Fact>
+          <Fact name="Available">{memory(gpu.available)}</Fact>
           <Fact name={metrics.map(({ label }) => label).join(", ")}>
             {metrics.map(({ id }) => percent(gpu.utilisation[id])).join(", ")}
           </Fact>
@@ -117,7 +117,7 @@ const TENANTS: ColumnOf<GpuTenant>[] = [
   { name: "User", cell: ({ user }) => user, order: ({ user }) => user },
   { name: "Attempt", cell: ({ attempt }) => attempt.number, number: true },
   { name: "Memory", cell: tenant => memory(tenant.memory), order: tenant => tenant.memory ?? 0, number: true },
-  { name: "Promised", cell: ({ promised }) => memory(promised), order: ({ promised }) => promised, number: true },
+  { name: "Reserved", cell: ({ promised }) => memory(promised), order: ({ promised }) => promised, number: true },
   { name: "SMACT", cell: ({ smact }) => percent(smact), order: ({ smact }) => smact ?? 0, number: true },
   { name: "Energy", cell: tenant => energy(tenant.energy), order: tenant => tenant.energy ?? 0, number: true },
   { name: "Launched", cell: ({ launched }) => <Ago at={launched} />, order: ({ launched }) => launched },
@@ -148,11 +148,11 @@ interface GpuHistory {
 async function loadGpuHistory(device: string, span: Span, signal: AbortSignal): Promise<GpuHistory> {
   const until = await managerTime();
   const since = Math.floor(until - SPANS[span]);
-  const [line, looks] = await Promise.all([
+  const [line, samples] = await Promise.all([
     get("/v1/gpus/{gpu}/timeline", { path: { gpu: device }, query: { since }, signal }),
     span === "10min" ? get("/v1/recent", { query: { gpu: device, points: POINTS }, signal }) : undefined,
   ]);
-  const track = looks ? looks[0] && fromLooks(looks[0], POINTS) : fromTimeline(line, POINTS);
+  const track = samples ? samples[0] && fromSamples(samples[0], POINTS) : fromTimeline(line, POINTS);
   const empty: Track = { at: [], memory: [], utilisation: {}, power: [], tenants: [] };
   // A sample may be newer than `until`.
   const latest = Math.max(line.until, until, track?.at.at(-1) ?? 0);
@@ -161,8 +161,8 @@ async function loadGpuHistory(device: string, span: Span, signal: AbortSignal): 
 
 function useOverTime(device: string): { span: Span; live: Live<GpuHistory> } {
   const { query } = useObservable(route);
-  const asked = query.get("span") ?? "";
-  const span: Span = asked in SPANS ? (asked as Span) : "10min";
+  const requested = query.get("span") ?? "";
+  const span: Span = requested in SPANS ? (requested as Span) : "10min";
   const live = useLive(signal => loadGpuHistory(device, span, signal), ["gpus"], span, span === "10min" ? 2000 : 15_000);
   return { span, live };
 }

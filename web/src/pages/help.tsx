@@ -11,7 +11,7 @@ import { managerStatus, upFor } from "../live/manager";
 const WORDS: [string, string][] = [
   ["Promised", "Memory that is kept for a job on a GPU. A job may take more, if it is there; then it is recovered should memory run out."],
   ["Attempt", "One launch of a job. A job that runs out of memory, or loses its GPU, is put back and launched again."],
-  ["Recovering", "It ran out of GPU memory, and waits to be launched again with more promised."],
+  ["Recovering", "It ran out of GPU memory, and waits to be launched again with more memory reserved."],
   ["Drained", "An operator keeps a GPU from taking anything new. Jobs on it go on."],
 ];
 

@@ -46,14 +46,14 @@ const COLUMNS: ColumnOf<JobSummary>[] = [
 export function History() {
   const { query } = useObservable(route);
   const me = useObservable(myself);
-  const asked = (name: string) => query.get(name) ?? "";
+  const parameter = (name: string) => query.get(name) ?? "";
   const wanted = {
-    text: asked("text"),
-    state: (asked("state") || undefined) as Phase | undefined,
-    array: Number(asked("array")) || undefined,
-    user: asked("mine") && me ? me.uid : undefined,
-    since: startOfDay(asked("from")) ?? undefined,
-    until: startOfDay(asked("to"), 1) ?? undefined,
+    text: parameter("text"),
+    state: (parameter("state") || undefined) as Phase | undefined,
+    array: Number(parameter("array")) || undefined,
+    user: parameter("mine") && me ? me.uid : undefined,
+    since: startOfDay(parameter("from")) ?? undefined,
+    until: startOfDay(parameter("to"), 1) ?? undefined,
     limit: PAGE,
   };
   return (
@@ -63,7 +63,7 @@ export function History() {
         {(["from", "to"] as const).map(name => (
           <label key={name}>
             {{ from: "Submitted from", to: "to" }[name]}
-            <input type="date" value={asked(name)} onChange={event => setQuery({ [name]: event.currentTarget.value })} />
+            <input type="date" value={parameter(name)} onChange={event => setQuery({ [name]: event.currentTarget.value })} />
           </label>
         ))}
       </Filters>
@@ -111,7 +111,7 @@ function Found({ wanted }: { wanted: Wanted }) {
           <p class="unseen" role="status">
             {rows.length} jobs found
           </p>
-          <Table caption="Jobs, the latest first" columns={COLUMNS} rows={rows} keyOf={({ id }) => id} empty="No job is as asked for." />
+          <Table caption="Jobs, the latest first" columns={COLUMNS} rows={rows} keyOf={({ id }) => id} empty="No job matches." />
           {!over && (
             <div class="buttons left">
               <button type="button" onClick={more}>

@@ -6,7 +6,7 @@ import type { AttemptDetail, JobDetail } from "../api/schema";
 import { EstimateBars } from "../components/estimate_bars";
 import { JobActions } from "../components/job_actions";
 import { LogView } from "../components/log_view";
-import { Badge, EndingBadge, Fact, GpuLinks, Pending, SoFar, Swatch, When } from "../components/marks";
+import { Badge, Elapsed, EndingBadge, Fact, GpuLinks, Pending, Swatch, When } from "../components/marks";
 import { type ColumnOf, ROOMY, Table } from "../components/table";
 import { WhyView } from "../components/why_view";
 import { endingTone, phaseTone } from "../lib/colour";
@@ -45,7 +45,7 @@ export function JobPage({ argument }: { argument: string }) {
         <JobActions job={job} done={live.reload} />
       </div>
       <Request job={job} />
-      {WAITING.includes(job.phase) && <Waits id={job.id} />}
+      {WAITING.includes(job.phase) && <WaitReason id={job.id} />}
       <section aria-labelledby="memory-title">
         <h2 id="memory-title">Memory on a GPU: expected and real</h2>
         <EstimateBars estimate={job.estimate} attempts={job.attempts} />
@@ -92,7 +92,7 @@ function Request({ job }: { job: JobDetail }) {
   ];
   const parameters = Object.entries(request.array?.parameters ?? {}).map(([name, value]) => `${name}=${value}`);
   return (
-    <section aria-label="What was asked for">
+    <section aria-label="Request">
       {command && <pre class="command">{command}</pre>}
       <dl class="facts">
         <Fact name="User">{job.owner.name}</Fact>
@@ -125,7 +125,7 @@ function Request({ job }: { job: JobDetail }) {
   );
 }
 
-function Waits({ id }: { id: number }) {
+function WaitReason({ id }: { id: number }) {
   const why = useLive(signal => get("/v1/jobs/{job}/why", { path: { job: id }, signal }), ["gpus", "jobs"], String(id), 2000);
   return (
     <section aria-labelledby="why-title">
@@ -166,7 +166,11 @@ const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
   { name: "Attempt", cell: ({ attempt }) => attempt.number },
   { name: "GPUs", cell: ({ placement }) => <GpuLinks devices={placement.devices.map(({ device }) => device)} /> },
   { name: "Launched", cell: ({ launched }) => <When at={launched} /> },
-  { name: "Took", cell: ({ launched, ended }) => (ended ? duration((ended - launched) / 1000) : <SoFar since={launched} />), number: true },
+  {
+    name: "Took",
+    cell: ({ launched, ended }) => (ended ? duration((ended - launched) / 1000) : <Elapsed since={launched} />),
+    number: true,
+  },
   {
     name: "Promised",
     cell: ({ placement }) => placement.devices.map(({ promised }) => memory(promised)).join(", ") || UNKNOWN,

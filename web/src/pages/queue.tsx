@@ -17,12 +17,12 @@ const PHASES = ["running", "starting", "queued", "estimating", "recovering", "pr
 
 /** Whether a row contains all words. */
 export function matches(row: QueueRow, text: string): boolean {
-  const said =
+  const searched =
     `${row.id} ${jobNumber(row.id, row.array)} ${row.name ?? ""} ${row.user} ${row.reason ?? ""} ${row.devices.join(" ")}`.toLowerCase();
   return text
     .toLowerCase()
     .split(/\s+/)
-    .every(word => said.includes(word));
+    .every(word => searched.includes(word));
 }
 
 export function QueuePage() {
@@ -44,12 +44,7 @@ export function QueuePage() {
         </p>
       </Filters>
       {live.data ? (
-        <JobsTable
-          caption="Jobs that are not over"
-          kind="all"
-          rows={rows}
-          empty={all > 0 ? "None is as asked for." : "No job runs or waits."}
-        />
+        <JobsTable caption="Jobs that are not over" kind="all" rows={rows} empty={all > 0 ? "No job matches." : "No job runs or waits."} />
       ) : (
         <Pending problem={live.problem} />
       )}

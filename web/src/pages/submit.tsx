@@ -117,7 +117,7 @@ export function Submit() {
         </p>
         <div class="buttons left whole">
           <button type="button" disabled={busy} onClick={dryRun}>
-            What would become of it?
+            Preview placement
           </button>
           <button type="submit" class="primary" disabled={busy}>
             Submit
@@ -141,7 +141,7 @@ function TickBox(props: { checked: boolean; change: (checked: boolean) => void; 
 
 function Answered({ answer }: { answer: Answer }): ComponentChildren {
   if ("problem" in answer) return <p class="notice bad">{answer.problem}</p>;
-  if ("forecast" in answer) return <Foreseen forecast={answer.forecast} />;
+  if ("forecast" in answer) return <ForecastView forecast={answer.forecast} />;
   return (
     <div class="notice good">
       Submitted:{" "}
@@ -157,16 +157,16 @@ function Answered({ answer }: { answer: Answer }): ComponentChildren {
   );
 }
 
-function Foreseen({ forecast: { estimate, placement, why } }: { forecast: Forecast }) {
+function ForecastView({ forecast: { estimate, placement, why } }: { forecast: Forecast }) {
   const promised = placement?.devices[0]?.promised;
   return (
-    <section aria-labelledby="foreseen-title">
-      <h2 id="foreseen-title">If it were submitted now</h2>
+    <section aria-labelledby="forecast-title">
+      <h2 id="forecast-title">If it were submitted now</h2>
       {placement && (
         <p>
           It would start at once{placement.devices.length > 0 && " on "}
           <GpuLinks devices={placement.devices.map(({ device }) => device)} />
-          {promised !== undefined && `, with ${memory(promised)} promised on each`}.
+          {promised !== undefined && `, with ${memory(promised)} reserved on each`}.
         </p>
       )}
       {why && !placement && <WhyView why={why} />}

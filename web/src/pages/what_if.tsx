@@ -19,7 +19,7 @@ interface Answer {
   result?: WhatIf;
   problem?: string;
   /** When the running simulation was started. */
-  asked?: number;
+  startedAt?: number;
 }
 
 export function WhatIfPage() {
@@ -34,7 +34,7 @@ export function WhatIfPage() {
     under.current?.abort();
     const ended = new AbortController();
     under.current = ended;
-    setAnswer({ asked: performance.now() });
+    setAnswer({ startedAt: performance.now() });
     // To the minute, so that the manager can answer from its cache.
     const since = Math.floor((await managerTime()) / MINUTE) * MINUTE - Number(span) * HOUR;
     try {
@@ -60,13 +60,13 @@ export function WhatIfPage() {
             aria-describedby="policies-hint"
           />
         </label>
-        <button type="submit" class="primary" disabled={answer.asked !== undefined}>
+        <button type="submit" class="primary" disabled={answer.startedAt !== undefined}>
           Replay
         </button>
       </form>
       <Policies />
       <div aria-live="polite" class="outcome">
-        {answer.asked !== undefined && <Working since={answer.asked} />}
+        {answer.startedAt !== undefined && <Working since={answer.startedAt} />}
         {answer.problem && <p class="notice bad">{answer.problem}</p>}
         {answer.result && <Result result={answer.result} />}
       </div>

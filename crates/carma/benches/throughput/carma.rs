@@ -1,4 +1,4 @@
-//! A manager of its own, asked through its interface by a pool of connections, or by the command line.
+//! A manager for the benchmark, used by a pool of connections or by the command line.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -33,7 +33,7 @@ impl Manager {
         Client::at(Address::Socket(self.socket.clone())).unwrap()
     }
 
-    /// A command of ours for this manager.
+    /// A carma command for this manager.
     pub(super) fn command(&self, words: &[&str]) -> Command {
         let mut command = program();
         command.args(words).env_remove("CARMA_HOST").env("CARMA_SOCKET", &self.socket).stdout(Stdio::null());
@@ -44,7 +44,7 @@ impl Manager {
         self.process.id()
     }
 
-    /// Waits until nothing runs or waits.
+    /// Waits until no job is left.
     pub(super) fn wait_until_idle(&self) {
         let mut client = self.client();
         until(Duration::from_millis(5), || client.status().unwrap().jobs == Counts::default());
@@ -81,7 +81,7 @@ pub(super) fn submit(client: &mut Client, job: JobRequest, array: Option<Vec<u32
     client.submit(&Submission { job, array, parameters: Vec::new() }).unwrap()
 }
 
-/// Jobs come from one pool of connections, one by one on each.
+/// Jobs come from a pool of connections, one by one on each.
 pub(super) struct Pool(pub(super) Manager);
 
 impl Pool {
@@ -105,7 +105,7 @@ impl Contender for Pool {
     }
 }
 
-/// Each job comes from a process of its own.
+/// Each job is submitted by its own process.
 pub(super) struct Submits(pub(super) Manager);
 
 impl Contender for Submits {

@@ -1,4 +1,4 @@
-//! What many jobs cost: to accept, to hand a place from one to the next, and to have waiting.
+//! The cost of many jobs: accepting them, starting the next one, and a long queue.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ const QUEUED: u32 = 100_000;
 /// Calls of each command.
 const CALLS: usize = 11;
 
-/// How many jobs can be accepted a second while nothing else happens.
+/// Accepted jobs per second on an idle manager.
 pub(super) fn accepted(folder: &Path) {
     const JOBS: usize = 4_000;
     let pool = Pool(Manager::start(folder, ""));
@@ -22,13 +22,13 @@ pub(super) fn accepted(folder: &Path) {
     println!("\naccepted, each on the disk: {:.0} jobs/s", JOBS as f64 / began.elapsed().as_secs_f64());
 }
 
-/// How long a place stays empty: from one job to the next where there is room for one.
+/// The gap between two jobs on one slot.
 pub(super) fn handed_over(folder: &Path) {
     const JOBS: usize = 200;
     let manager = Manager::start(folder, "[manager.limits]\ncpu_jobs = 1\n");
     let marks = folder.join("marks");
     fs::write(&marks, "").unwrap();
-    // Each says when it began and when it ended.
+    // Each job records its start and its end.
     let times = job(&format!("date +%s%N >> {0}; date +%s%N >> {0}", marks.display()));
     submit(&mut manager.client(), times, Some((1..=JOBS as u32).collect()));
     wait_for_marks(&marks, JOBS * 2 * "1700000000000000000\n".len());
@@ -39,7 +39,7 @@ pub(super) fn handed_over(folder: &Path) {
     println!("from a job's end to the next one's begin: {} in the middle, {} for 99 of 100", at(0.5), at(0.99));
 }
 
-/// What the commands take that people wait for while many jobs wait, and a restart.
+/// Time of commands, and of a restart, while many jobs wait.
 pub(super) fn queued(folder: &Path) {
     let mut manager = Manager::start(folder, "[manager.limits]\ncpu_jobs = 1\n");
     let first = submit(&mut manager.client(), job("exec sleep 1000"), None).jobs[0].0.to_string();
@@ -69,7 +69,7 @@ fn milliseconds(span: Duration) -> String {
     format!("{:.1} ms", span.as_secs_f64() * 1000.0)
 }
 
-/// What a process has in memory, in MiB.
+/// Memory of a process, in MiB.
 fn memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

@@ -1,7 +1,7 @@
-//! A thousand trivial jobs, from the first submit to the last end, beside pueue and task-spooler in the same run; then what a hundred thousand waiting
-//! jobs cost, and how long a free place stays empty.
+//! A thousand trivial jobs, from the first submit to the last end, beside pueue and task-spooler in the same run; then the cost of a hundred thousand
+//! waiting jobs, and the gap between two jobs.
 //!
-//! CARMA has a job on the disk before it says that it is accepted, and its end before the next one starts; task-spooler keeps nothing there.
+//! CARMA stores a job before it acknowledges it, and its end before the next one starts; task-spooler stores nothing.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
@@ -18,17 +18,17 @@ use carma::{Manager, Pool, Submits};
 use peers::{Pueue, TaskSpooler};
 
 const JOBS: usize = 1_000;
-/// Jobs that run at once, in all of them.
+/// Concurrent jobs of each system.
 const AT_ONCE: u32 = 4;
-/// Who submit at the same time.
+/// Concurrent submitters.
 const SUBMITTERS: usize = 16;
 
-/// Something that runs jobs.
+/// A system that runs jobs.
 trait Contender {
     fn name(&self) -> &'static str;
-    /// Has so many jobs run this shell command, each; returns when all are accepted.
+    /// Submits this many jobs with a shell command; returns when all are accepted.
     fn submit(&self, jobs: usize, command: &str);
-    /// Waits until it knows itself that all are over.
+    /// Waits until it reports that all have ended.
     fn settle(&self) {}
 }
 
@@ -96,7 +96,7 @@ fn until(pause: Duration, mut over: impl FnMut() -> bool) {
     }
 }
 
-/// Does something so many times, from all submitters at once.
+/// Calls a function this many times, from all submitters at once.
 fn share_out(times: usize, act: impl Fn(usize) + Sync) {
     thread::scope(|scope| {
         for first in 0..SUBMITTERS {

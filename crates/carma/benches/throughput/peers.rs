@@ -1,4 +1,4 @@
-//! Others that queue and run jobs on one machine, each with a daemon and a folder of its own.
+//! Other job queues for one machine, each with its own daemon and folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl Drop for Pueue {
     }
 }
 
-/// task-spooler, whose clients stay until it is their turn, and run the jobs themselves; nothing is kept on the disk.
+/// task-spooler: its clients wait for their turn and run the jobs themselves; nothing is stored.
 pub(super) struct TaskSpooler {
     folder: PathBuf,
 }
@@ -65,7 +65,7 @@ impl TaskSpooler {
 
     fn client(&self, words: &[&str]) -> bool {
         let mut command = Command::new("tsp");
-        // Its output files are of no interest to anybody.
+        // Its output files are not needed.
         command.args(words).env("TS_SOCKET", self.folder.join("socket")).env("TMPDIR", &self.folder);
         quiet(&mut command).status().is_ok_and(|status| status.success())
     }

@@ -8,13 +8,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use carma_sim::Catalogue;
 use toml::{Table, Value};
 
-use super::{extend, own_file, read, read_if_there, same, view};
+use super::{extend, own_file, read, read_or_empty, same, view};
 use crate::files::read_table;
 
 /// Checks the workloads of `file` together with all others and adds them to the catalogue `to`.
 pub(super) fn add(file: &Path, to: &Path, output: &mut impl Write) -> Result<()> {
     let measured = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
-    let (added, present) = (if measured { from_table(file)? } else { read(file)? }, read_if_there(to)?);
+    let (added, present) = (if measured { from_table(file)? } else { read(file)? }, read_or_empty(to)?);
     let mut catalogue = Catalogue::shipped();
     // The user's own file is always read, so additions to another file must be compatible with it.
     if let Some(own) = own_file().filter(|own| own.exists() && !same(own, to)) {

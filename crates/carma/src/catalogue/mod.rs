@@ -56,7 +56,7 @@ fn read(file: &Path) -> Result<String> {
 }
 
 /// Like [`read`]; a missing file counts as empty.
-fn read_if_there(file: &Path) -> Result<String> {
+fn read_or_empty(file: &Path) -> Result<String> {
     match fs::read_to_string(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
         other => other.with_context(|| format!("cannot read {}", file.display())),

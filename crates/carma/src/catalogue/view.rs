@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use toml::{Table, Value};
 
 use super::find;
+use crate::manager::write_json;
 
 /// Columns of a name.
 const NAME: usize = 32;
@@ -17,7 +18,7 @@ const NAME: usize = 32;
 pub(super) fn list(catalogue: &Catalogue, json: bool, output: &mut impl Write) -> Result<()> {
     if json {
         let all: Vec<Json> = catalogue.iter().map(|(_, workload)| facts(catalogue, workload)).collect();
-        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&all)?)?);
+        return write_json(&all, output);
     }
     writeln!(output, "{:<NAME$} GPUs  time s    peak MiB SMACT SMOCC DRAMA    W", "")?;
     for (_, workload) in catalogue.iter() {
@@ -40,7 +41,7 @@ pub(super) fn list(catalogue: &Catalogue, json: bool, output: &mut impl Write) -
 pub(super) fn show(catalogue: &Catalogue, name: &str, json: bool, output: &mut impl Write) -> Result<()> {
     let workload = find(catalogue, name)?;
     if json {
-        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&facts(catalogue, workload))?)?);
+        return write_json(&facts(catalogue, workload), output);
     }
     Ok(write!(output, "{}", file(catalogue, [workload])?)?)
 }

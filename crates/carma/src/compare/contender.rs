@@ -56,9 +56,9 @@ pub(super) fn entries(
     for policy in named {
         let settings = settings(&policy, base)?;
         let mapping = settings.check()?.mapping;
-        let asks = mapping.policy.shares && mapping.basis != MemoryBasis::Floor;
-        for estimator in estimators.iter().take(if asks { estimators.len() } else { 1 }) {
-            let named = asks && estimators.len() > 1;
+        let uses_estimates = mapping.policy.shares && mapping.basis != MemoryBasis::Floor;
+        for estimator in estimators.iter().take(if uses_estimates { estimators.len() } else { 1 }) {
+            let named = uses_estimates && estimators.len() > 1;
             let name = if named { format!("{policy} {estimator}") } else { policy.clone() };
             entries.push(Entry { name, settings: settings.clone(), knowledge: knowledge(estimator)?, search: None });
         }

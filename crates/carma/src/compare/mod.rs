@@ -17,6 +17,7 @@ use carma_sim::{
 
 use crate::configuration::RuleArguments;
 use crate::files::write_charts;
+use crate::manager::write_json;
 use crate::progress::simulate_all;
 use crate::simulate::{SERVERS, World, WorldArguments};
 use contender::Entry;
@@ -91,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
             "trace": trace, "jobs": jobs, "servers": servers, "seeds": seeds, "rows": comparison.rows(), "bounds": bounds,
             "curves": curves, "contenders": runs.collect::<Vec<_>>(), "caveats": caveats, "carma": env!("CARGO_PKG_VERSION"),
         });
-        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&written)?)?);
+        return write_json(&written, output);
     }
     table::print(&comparison, output)
 }

@@ -3,9 +3,12 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_sim::{Comparison, ComparisonRow, spread};
+use carma_format::{Column, left, right, wrapped, write_table};
+use carma_sim::{Comparison, ComparisonRow, CurvePoint, spread};
 
-use carma_format::wrapped;
+const COLUMNS: [Column; 7] =
+    [left("", 30), left("makespan", 11), left("mean JCT", 11), right("p95", 6), right("energy", 6), right("OOM", 6), right("slowdown", 9)];
+const CURVE_COLUMNS: [Column; 5] = [right("", 10), right("makespan", 9), right("mean JCT", 9), right("energy", 7), right("OOM", 6)];
 
 /// Prints the table.
 pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<()> {
@@ -14,28 +17,15 @@ pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<
     let orders = if runs > *seeds { format!(" in {} orders", runs / seeds) } else { String::new() };
     writeln!(output, "{trace}: {jobs} jobs on {servers}; ratios to exclusive; seeds: {seeds}{orders}\n")?;
     let rows = comparison.rows();
-    let width = rows.iter().map(|row| row.policy.chars().count()).max().unwrap_or(0).max(22);
-    writeln!(output, "{:<width$} {:>11} {:>11} {:>6} {:>6} {:>6} {:>9}", "", "makespan", "mean JCT", "p95", "energy", "OOM", "slowdown")?;
-    for row in &rows {
-        let with_spread = |ratio: f64, spread: f64| format!("{ratio:.3}±{spread:.3}");
-        let ComparisonRow { makespan_ratio, makespan_spread, mean_jct_ratio, mean_jct_spread, .. } = *row;
-        writeln!(
-            output,
-            "{:<width$} {:>11} {:>11} {:>6.3} {:>6.3} {:>6.1} {:>9}",
-            row.policy,
-            with_spread(makespan_ratio, makespan_spread),
-            with_spread(mean_jct_ratio, mean_jct_spread),
-            row.p95_jct_ratio,
-            row.energy_ratio,
-            row.oom_attempts,
-            format!("{:.2}/{:.1}", row.mean_slowdown, row.worst_slowdown),
-        )?;
-    }
+    let mut cells: Vec<[String; 7]> = rows.iter().map(row).collect();
     if let Some(exclusive) = comparison.contenders.first() {
         let (makespan, _) = spread(&exclusive.summaries, |summary| summary.makespan);
-        writeln!(output, "{:<width$} {:>5.3}", "critical path", bounds.critical_path / makespan)?;
-        writeln!(output, "{:<width$} {:>5.3}", "work / capacity", bounds.work_over_capacity / makespan)?;
+        for (name, bound) in [("critical path", bounds.critical_path), ("work / capacity", bounds.work_over_capacity)] {
+            let mut bound = [name.to_owned(), format!("{:.3}", bound / makespan)].into_iter();
+            cells.push(std::array::from_fn(|_| bound.next().unwrap_or_default()));
+        }
     }
+    write_table(COLUMNS, &cells, output)?;
     writeln!(output, "\n± is one standard deviation over the runs; slowdown is the mean and the worst of")?;
     writeln!(output, "run time over time alone; sharing may go below work / capacity.")?;
     for row in rows.iter().filter(|row| row.failed > 0.0) {
@@ -43,17 +33,29 @@ pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<
     }
     for curve in &comparison.curves {
         writeln!(output, "\n{} with {}", curve.policy, curve.setting)?;
-        writeln!(output, "  {:>8} {:>9} {:>9} {:>7} {:>6}", "", "makespan", "mean JCT", "energy", "OOM")?;
-        for point in &curve.points {
-            writeln!(
-                output,
-                "  {:>8} {:>9.3} {:>9.3} {:>7.3} {:>6.1}",
-                point.value, point.makespan_ratio, point.mean_jct_ratio, point.energy_ratio, point.oom_attempts
-            )?;
-        }
+        write_table(CURVE_COLUMNS, &curve.points.iter().map(point).collect::<Vec<_>>(), output)?;
     }
     for caveat in &comparison.caveats {
         writeln!(output, "\n{}", wrapped(caveat))?;
     }
     Ok(())
+}
+
+fn row(row: &ComparisonRow) -> [String; 7] {
+    let with_spread = |ratio: f64, spread: f64| format!("{ratio:.3}±{spread:.3}");
+    [
+        row.policy.clone(),
+        with_spread(row.makespan_ratio, row.makespan_spread),
+        with_spread(row.mean_jct_ratio, row.mean_jct_spread),
+        format!("{:.3}", row.p95_jct_ratio),
+        format!("{:.3}", row.energy_ratio),
+        format!("{:.1}", row.oom_attempts),
+        format!("{:.2}/{:.1}", row.mean_slowdown, row.worst_slowdown),
+    ]
+}
+
+fn point(point: &CurvePoint) -> [String; 5] {
+    let ratios = [point.makespan_ratio, point.mean_jct_ratio, point.energy_ratio];
+    let [makespan, mean_jct, energy] = ratios.map(|ratio| format!("{ratio:.3}"));
+    [format!("  {}", point.value), makespan, mean_jct, energy, format!("{:.1}", point.oom_attempts)]
 }

@@ -55,10 +55,10 @@ fn cell(key: &KeyInfo, value: Option<&Value>) -> String {
 
 /// The allowed values, short enough for a table.
 fn allowed(key: &KeyInfo) -> String {
-    let words = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    let listed = |choices: &[&str]| choices.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     match (key.kind, key.range) {
-        (Kind::Choice(choices), _) => words(choices),
-        (Kind::Choices(choices), _) => format!("list of {}", words(choices)),
+        (Kind::Choice(choices), _) => listed(choices),
+        (Kind::Choices(choices), _) => format!("list of {}", listed(choices)),
         (Kind::Switch, _) => "true, false".to_owned(),
         (_, Some((least, most))) => format!("{least} to {most} {}", key.unit()).trim_end().to_owned(),
         _ => key.allowed(),

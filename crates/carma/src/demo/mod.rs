@@ -1,7 +1,7 @@
 //! `carma demo`: two managers run the same jobs on emulated GPUs; one runs one job per GPU, the other shares GPUs.
 
+mod manager;
 mod screen;
-mod stage;
 mod summary;
 mod timeline;
 
@@ -25,12 +25,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::configuration::ConfigArguments;
 use crate::replay::{Figures, Planned, ReplayUpdate, Replayed, Training, predict, replay};
 use crate::submit::caller;
-use screen::{Screen, Side};
-use stage::Stage;
+use manager::DemoManager;
+use screen::{RunView, Screen};
 
 /// The workload whose job declares a fifth of the memory it needs.
 const UNDER_DECLARED: &str = "bert_base_wiki_bs32";
-/// Between two pictures.
+/// Interval of redraws.
 const FRAME: Duration = Duration::from_millis(250);
 
 /// The demo's options.
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
 }
 
 /// The jobs and the machine of the demo.
-struct Play {
+struct Scenario {
     catalogue: Catalogue,
     trace: Trace,
     servers: Servers,
@@ -58,7 +58,7 @@ struct Play {
     speed: f64,
 }
 
-impl Play {
+impl Scenario {
     fn new(gpus: u16, speed: f64) -> Result<Self> {
         let catalogue = Catalogue::shipped();
         let trace = Trace::parse("morning.csv", include_str!("morning.csv").as_bytes(), &catalogue, &ReadLimits::default())?;
@@ -88,17 +88,17 @@ impl Play {
 }
 
 /// A report of one run.
-enum News {
-    Told(TimedUpdate),
+enum RunUpdate {
+    Job(TimedUpdate),
     /// Everything before this time was reported.
     Until(UnixMillis),
-    Over(Result<Replayed>),
+    Finished(Result<Replayed>),
 }
 
-impl From<ReplayUpdate<'_>> for News {
+impl From<ReplayUpdate<'_>> for RunUpdate {
     fn from(update: ReplayUpdate<'_>) -> Self {
         match update {
-            ReplayUpdate::Job(told) => Self::Told(told.clone()),
+            ReplayUpdate::Job(change) => Self::Job(change.clone()),
             ReplayUpdate::Until(at) => Self::Until(at),
         }
     }
@@ -108,34 +108,36 @@ impl From<ReplayUpdate<'_>> for News {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let sharing = arguments.rules.settings()?;
     let exclusive = exclusive(&sharing);
-    let play = Play::new(arguments.gpus, arguments.speed.into())?;
+    let scenario = Scenario::new(arguments.gpus, arguments.speed.into())?;
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&stopped)).context("cannot handle signals")?;
     }
     let policy = policy(&sharing)?;
-    let seconds = play.predict(&exclusive)?.makespan / play.speed;
+    let seconds = scenario.predict(&exclusive)?.makespan / scenario.speed;
     writeln!(
         output,
         "{jobs} training jobs for two CARMA managers, each with {gpus} emulated A100-40GB GPUs.\n\
          exclusive: one job per GPU. sharing: {policy}.\n\
          One job declares far less memory than it needs, to show how CARMA recovers it.\n\
          Emulated time runs {speed} times faster than real time: about {seconds:.0} s to go.\n",
-        jobs = play.trace.jobs.len(),
+        jobs = scenario.trace.jobs.len(),
         gpus = arguments.gpus,
         speed = arguments.speed,
     )?;
     output.flush()?;
     let record = arguments.event_log.as_ref().map(std::path::absolute).transpose()?;
-    let stages =
-        [Stage::start(&play.servers, play.speed, &exclusive, None)?, Stage::start(&play.servers, play.speed, &sharing, record.as_deref())?];
+    let managers = [
+        DemoManager::start(&scenario.servers, scenario.speed, &exclusive, None)?,
+        DemoManager::start(&scenario.servers, scenario.speed, &sharing, record.as_deref())?,
+    ];
     let titles = ["exclusive: one job per GPU".to_owned(), format!("sharing: {policy}")];
-    let shown = show(&play, &stages, titles, &stopped, output);
+    let shown = show(&scenario, &managers, titles, &stopped, output);
     // Both at the same time, so that an interrupted demo ends quickly.
-    thread::scope(|scope| stages.into_iter().for_each(|stage| drop(scope.spawn(|| drop(stage)))));
+    thread::scope(|scope| managers.into_iter().for_each(|manager| drop(scope.spawn(|| drop(manager)))));
     let [alone, shared] = shown?;
-    summary::write(&Figures::from(&alone), &shared, &play.predict(&sharing)?, output)?;
-    Ok(writeln!(output, "\nTimes and energy are emulated: one emulated minute took {:.1} s.", 60.0 / play.speed)?)
+    summary::write(&Figures::from(&alone), &shared, &scenario.predict(&sharing)?, output)?;
+    Ok(writeln!(output, "\nTimes and energy are emulated: one emulated minute took {:.1} s.", 60.0 / scenario.speed)?)
 }
 
 /// The same rules with one job per GPU.
@@ -151,40 +153,46 @@ fn policy(sharing: &Settings) -> Result<String> {
 }
 
 /// Shows both runs until they have ended.
-fn show(play: &Play, stages: &[Stage; 2], titles: [String; 2], stopped: &AtomicBool, output: &mut impl Write) -> Result<[Replayed; 2]> {
-    let (sender, news) = channel();
-    for (run, stage) in stages.iter().enumerate() {
-        let planned = play.plan(&Caller { directory: stage.folder().to_owned(), ..caller()? })?;
-        start(run, stage, planned, play.speed, sender.clone())?;
+fn show(
+    scenario: &Scenario,
+    managers: &[DemoManager; 2],
+    titles: [String; 2],
+    stopped: &AtomicBool,
+    output: &mut impl Write,
+) -> Result<[Replayed; 2]> {
+    let (sender, updates) = channel();
+    for (run, manager) in managers.iter().enumerate() {
+        let planned = scenario.plan(&Caller { directory: manager.folder().to_owned(), ..caller()? })?;
+        start(run, manager, planned, scenario.speed, sender.clone())?;
     }
     let [exclusive, sharing] = titles;
-    let clients = [stages[0].client()?, stages[1].client()?];
-    let mut screen = Screen::new([Side::new("exclusive", exclusive), Side::new("sharing", sharing)], clients, play, output);
-    let replayed = follow(&news, &mut screen, stopped)?;
+    let clients = [managers[0].client()?, managers[1].client()?];
+    let mut screen = Screen::new([RunView::new("exclusive", exclusive), RunView::new("sharing", sharing)], clients, scenario, output);
+    let replayed = follow(&updates, &mut screen, stopped)?;
     screen.clear()?;
     Ok(replayed)
 }
 
 /// Starts one run in its own thread.
-fn start(run: usize, stage: &Stage, planned: Vec<Planned>, speed: f64, news: Sender<(usize, News)>) -> Result<()> {
-    let mut client = stage.client()?;
+fn start(run: usize, manager: &DemoManager, planned: Vec<Planned>, speed: f64, updates: Sender<(usize, RunUpdate)>) -> Result<()> {
+    let mut client = manager.client()?;
     let replays = move || {
-        let replayed = replay(&mut client, &planned, speed, |update| drop(news.send((run, update.into()))));
-        let _ = news.send((run, News::Over(replayed)));
+        let replayed = replay(&mut client, &planned, speed, |update| drop(updates.send((run, update.into()))));
+        let _ = updates.send((run, RunUpdate::Finished(replayed)));
     };
     thread::Builder::new().name("replay".to_owned()).spawn(replays)?;
     Ok(())
 }
 
-fn follow(news: &Receiver<(usize, News)>, screen: &mut Screen<'_, impl Write>, stopped: &AtomicBool) -> Result<[Replayed; 2]> {
-    let mut over = [None, None];
+fn follow(updates: &Receiver<(usize, RunUpdate)>, screen: &mut Screen<'_, impl Write>, stopped: &AtomicBool) -> Result<[Replayed; 2]> {
+    let mut finished = [None, None];
     let mut next = Instant::now();
     loop {
-        match news.recv_timeout(next.saturating_duration_since(Instant::now())) {
-            Ok((run, News::Told(told))) => screen.tell(run, &told)?,
-            Ok((run, News::Until(at))) => screen.complete_until(run, at)?,
-            Ok((run, News::Over(replayed))) => {
-                over[run] = Some(replayed?);
+        match updates.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok((run, RunUpdate::Job(change))) => screen.job_changed(run, &change)?,
+            Ok((run, RunUpdate::Until(at))) => screen.complete_until(run, at)?,
+            Ok((run, RunUpdate::Finished(replayed))) => {
+                finished[run] = Some(replayed?);
                 screen.ended(run)?;
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -197,7 +205,7 @@ fn follow(news: &Receiver<(usize, News)>, screen: &mut Screen<'_, impl Write>, s
             screen.clear()?;
             bail!("stopped; all jobs, managers and emulated GPUs have been removed");
         }
-        over = match over {
+        finished = match finished {
             [Some(exclusive), Some(sharing)] => return Ok([exclusive, sharing]),
             not_yet => not_yet,
         };
@@ -212,25 +220,25 @@ mod tests {
     use super::*;
     use crate::replay::simulated_runs;
 
-    fn runs(play: &Play, rules: &Settings) -> Vec<Run> {
-        simulated_runs(&play.catalogue, &play.trace, &play.servers, rules, &play.declared).unwrap()
+    fn runs(scenario: &Scenario, rules: &Settings) -> Vec<Run> {
+        simulated_runs(&scenario.catalogue, &scenario.trace, &scenario.servers, rules, &scenario.declared).unwrap()
     }
 
     /// The workloads of attempts that ran out of memory.
-    fn out_of_memory<'a>(play: &'a Play, run: &Run) -> Vec<&'a str> {
-        let attempts = |(job, record): (u64, &JobRecord)| vec![play.workload(JobId(job)); record.out_of_memory()];
+    fn out_of_memory<'a>(scenario: &'a Scenario, run: &Run) -> Vec<&'a str> {
+        let attempts = |(job, record): (u64, &JobRecord)| vec![scenario.workload(JobId(job)); record.out_of_memory()];
         (1..).zip(&run.jobs).flat_map(attempts).collect()
     }
 
     #[test]
     fn under_the_default_policy_one_job_runs_out_of_memory_and_recovers_whatever_the_seed() {
-        let play = Play::new(4, 60.0).unwrap();
-        for (seed, run) in runs(&play, &Settings::default()).iter().enumerate() {
-            assert_eq!(out_of_memory(&play, run), [UNDER_DECLARED], "seed {seed}");
+        let scenario = Scenario::new(4, 60.0).unwrap();
+        for (seed, run) in runs(&scenario, &Settings::default()).iter().enumerate() {
+            assert_eq!(out_of_memory(&scenario, run), [UNDER_DECLARED], "seed {seed}");
             assert_eq!(run.summary().failed, 0, "seed {seed}");
         }
-        for (seed, run) in runs(&play, &exclusive(&Settings::default())).iter().enumerate() {
-            assert_eq!(out_of_memory(&play, run), [""; 0], "seed {seed}");
+        for (seed, run) in runs(&scenario, &exclusive(&Settings::default())).iter().enumerate() {
+            assert_eq!(out_of_memory(&scenario, run), [""; 0], "seed {seed}");
         }
     }
 
@@ -238,14 +246,14 @@ mod tests {
     /// (the first part of its memory) that it is restarted only where all of it fits.
     #[test]
     fn the_job_runs_out_of_memory_once_because_of_the_sizes_of_the_jobs() {
-        let play = Play::new(4, 60.0).unwrap();
-        let peak = |workload: &str| play.catalogue.get(play.catalogue.find(workload).unwrap()).ranks[0].peak;
+        let scenario = Scenario::new(4, 60.0).unwrap();
+        let peak = |workload: &str| scenario.catalogue.get(scenario.catalogue.find(workload).unwrap()).ranks[0].peak;
         let gpu = GpuType::find("A100-40GB").unwrap();
         let room = gpu.memory - gpu.reserved();
         let need = peak(UNDER_DECLARED);
         let seen = need.share(Fraction::clamped(Physics::default().first_memory));
-        let light: MiB = (5..=7).map(|job| peak(play.workload(JobId(job)))).sum();
-        for neighbour in (1..=4).map(|job| peak(play.workload(JobId(job)))) {
+        let light: MiB = (5..=7).map(|job| peak(scenario.workload(JobId(job)))).sum();
+        for neighbour in (1..=4).map(|job| peak(scenario.workload(JobId(job)))) {
             assert!(neighbour + need > room, "runs out");
             assert!(neighbour + light + seen <= room, "gets the first part of its memory, wherever the light jobs are");
         }
@@ -258,10 +266,10 @@ mod tests {
 
     #[test]
     fn sharing_is_predicted_to_win_under_every_preset_and_the_job_to_recover() {
-        let play = Play::new(4, 60.0).unwrap();
+        let scenario = Scenario::new(4, 60.0).unwrap();
         for preset in Preset::ALL {
             let sharing = Settings { preset: Some(preset), ..Settings::default() };
-            let [shared, alone] = [&sharing, &exclusive(&sharing)].map(|rules| play.predict(rules).unwrap());
+            let [shared, alone] = [&sharing, &exclusive(&sharing)].map(|rules| scenario.predict(rules).unwrap());
             let name = preset.name();
             assert!(shared.makespan < 0.9 * alone.makespan && shared.mean_wait < 0.5 * alone.mean_wait, "{name}: {shared:?} {alone:?}");
             // The screen of `aegis` refuses busy GPUs, now and then even the one that this job would take.

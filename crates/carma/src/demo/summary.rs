@@ -15,13 +15,14 @@ use carma_format::{duration, memory};
 pub(super) fn write(alone: &Figures, shared: &Replayed, predicted: &Figures, output: &mut impl Write) -> Result<()> {
     let sharing = Figures::from(shared);
     let columns = [
+        Column::Names,
         Column::Run("exclusive", alone),
         Column::Run("sharing", &sharing),
-        Column::Ratio("ratio", &sharing, alone),
+        Column::Ratio(&sharing, alone),
         Column::Run("predicted", predicted),
     ];
     writeln!(output)?;
-    table::write(&columns, output)?;
+    table::write(columns, output)?;
     writeln!(output, "\nratio: sharing / exclusive; below 1, sharing is better.")?;
     writeln!(output, "predicted: the simulator's prediction of the sharing run (mean of {SEEDS} seeds).")?;
     for job in &shared.jobs {
@@ -39,7 +40,7 @@ fn recoveries(job: &JobDetail, output: &mut impl Write) -> Result<()> {
         let reserved = next.placement.devices.first().map(|granted| memory(granted.reserved)).unwrap_or_default();
         let gap = failed.ended.map_or(0.0, |ended| next.launched.0.saturating_sub(ended.0) as f64 / 1000.0);
         let gpus = devices(next.placement.devices.iter().map(|granted| granted.device));
-        writeln!(output, "\nJob {} ({name}) declared {declared} and ran out of memory.", job.id.0)?;
+        writeln!(output, "\nJob {} ({name}) declared {declared} and {}.", job.id.0, Verdict::OutOfMemory)?;
         writeln!(output, "CARMA restarted it {} later on GPU {gpus} with {reserved} reserved.", duration(gap))?;
     }
     Ok(())

@@ -121,11 +121,13 @@ fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
         0 => finding(Health::Missing, "no GPU can be used for training", None),
         _ => finding(Health::Ok, kinds(&inventory.gpus), None),
     }];
-    all.extend(inventory.exclusions().into_iter().map(|words| finding(Health::Note, words, None)));
-    let forgetful = inventory.gpus.iter().filter(|gpu| gpu.persistence == Some(false)).count();
-    if forgetful > 0 {
-        let says =
-            format!("persistence mode is off on {forgetful} of {} GPUs: the first job after a pause starts slowly", inventory.gpus.len());
+    all.extend(inventory.exclusions().into_iter().map(|exclusion| finding(Health::Note, exclusion, None)));
+    let without_persistence = inventory.gpus.iter().filter(|gpu| gpu.persistence == Some(false)).count();
+    if without_persistence > 0 {
+        let says = format!(
+            "persistence mode is off on {without_persistence} of {} GPUs: the first job after a pause starts slowly",
+            inventory.gpus.len()
+        );
         all.push(finding(Health::Note, says, Some("nvidia-smi -pm 1")));
     }
     all
@@ -134,12 +136,12 @@ fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
 /// Sources in use, and those that would help if some GPU has none.
 fn about_sources(reports: &[SourceReport]) -> impl Iterator<Item = Finding> {
     let lacking = reports.iter().any(|report| report.source == Source::UtilisationOnly && matches!(report.state, SourceState::Used(_)));
-    let telling = move |report: &&SourceReport| match &report.state {
+    let relevant = move |report: &&SourceReport| match &report.state {
         SourceState::Used(_) | SourceState::Starting => true,
         SourceState::Absent(problem) => lacking && *problem != Problem::NotAsked,
         SourceState::Spare => false,
     };
-    reports.iter().filter(telling).map(about_source)
+    reports.iter().filter(relevant).map(about_source)
 }
 
 fn about_source(source: &SourceReport) -> Finding {
@@ -162,9 +164,9 @@ fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {
         let fix = "it comes with the driver: apt install nvidia-cuda-mps, or nvidia-compute-utils-VERSION on Ubuntu";
         finding(Health::Note, "MPS is not installed: GPUs are shared by time slices only", Some(fix))
     };
-    let cuttable = inventory.gpus.iter().filter(|gpu| gpu.mig.is_some()).count();
+    let mig_capable = inventory.gpus.iter().filter(|gpu| gpu.mig.is_some()).count();
     let rights = if facts.root { "" } else { "; changing them needs root" };
-    let mig = (cuttable > 0).then(|| finding(Health::Ok, format!("{cuttable} GPUs can be cut into MIG instances{rights}"), None));
+    let mig = (mig_capable > 0).then(|| finding(Health::Ok, format!("{mig_capable} GPUs can be cut into MIG instances{rights}"), None));
     std::iter::once(mps).chain(mig).collect()
 }
 
@@ -209,7 +211,7 @@ mod tests {
 
     fn facts(driver: &str, gpus: Vec<Gpu>, sources: Vec<(Source, SourceState)>) -> Facts {
         let inventory = Inventory { driver: driver.to_owned(), cuda: "12.4".to_owned(), gpus, left_out: Vec::new() };
-        let sources = sources.into_iter().map(|(source, standing)| SourceReport { source, state: standing }).collect();
+        let sources = sources.into_iter().map(|(source, state)| SourceReport { source, state }).collect();
         Facts {
             driver: Ok((World::Real, inventory)),
             cards: 1,
@@ -222,7 +224,7 @@ mod tests {
     }
 
     /// Health, text and remedy of each finding.
-    fn said(facts: &Facts) -> Vec<String> {
+    fn lines(facts: &Facts) -> Vec<String> {
         let line = |finding: &Finding| {
             let fix = finding.fix.as_ref().map_or(String::new(), |fix| format!(" -> {fix}"));
             format!("{:?}: {}{fix}", finding.health, finding.says)
@@ -241,14 +243,14 @@ mod tests {
             enforced: Enforced { memory: true, cpus: true, processes: true, gpus: true },
             warnings: Vec::new(),
         };
-        assert!(said(&without(0))[0].starts_with("Note: this machine has no NVIDIA GPU (there is no NVIDIA driver)"));
-        assert!(said(&without(2))[0].starts_with("Missing: there are 2 NVIDIA cards, and their driver does not work"));
-        assert!(said(&without(1))[0].contains("-> apt install nvidia-driver"));
-        assert!(said(&without(0))[1].ends_with("-> carma emu up"));
+        assert!(lines(&without(0))[0].starts_with("Note: this machine has no NVIDIA GPU (there is no NVIDIA driver)"));
+        assert!(lines(&without(2))[0].starts_with("Missing: there are 2 NVIDIA cards, and their driver does not work"));
+        assert!(lines(&without(1))[0].contains("-> apt install nvidia-driver"));
+        assert!(lines(&without(0))[1].ends_with("-> carma emu up"));
     }
 
     #[test]
-    fn a_server_without_dcgm_is_told_how_to_get_it() {
+    fn a_server_without_dcgm_gets_a_remedy() {
         let absent = |problem| SourceState::Absent(problem);
         let facts = facts(
             "550.54.15",
@@ -260,7 +262,7 @@ mod tests {
                 (Source::UtilisationOnly, SourceState::Used(2)),
             ],
         );
-        insta::assert_snapshot!(said(&facts).join("\n"));
+        insta::assert_snapshot!(lines(&facts).join("\n"));
     }
 
     #[test]
@@ -273,10 +275,10 @@ mod tests {
         if let Ok((_, inventory)) = &mut facts.driver {
             inventory.left_out.push(LeftOut { index: 1, uuid: None, name: None, reason: Unfit::Lost });
         }
-        let said = said(&facts);
-        assert!(said[0].starts_with("Missing: driver 470.82.01 is too old") && said[0].ends_with("-> install driver 510 or later"));
-        assert!(said.contains(&"Note: GPU 1 is not used: fell off the bus or needs a reset".to_owned()));
+        let lines = lines(&facts);
+        assert!(lines[0].starts_with("Missing: driver 470.82.01 is too old") && lines[0].ends_with("-> install driver 510 or later"));
+        assert!(lines.contains(&"Note: GPU 1 is not used: fell off the bus or needs a reset".to_owned()));
         // With one source of counters, missing other sources are not worth a line.
-        assert!(!said.iter().any(|line| line.contains("gpm")));
+        assert!(!lines.iter().any(|line| line.contains("gpm")));
     }
 }

@@ -16,10 +16,11 @@ use clap::Args;
 use findings::{Facts, Finding, Health, findings};
 
 use crate::gpus::{World, find, profiler_options, real};
+use crate::manager::write_json;
 use carma_format::wrapped_to;
 
 /// A source needs two samples for its first counters.
-const SETTLED: Duration = Duration::from_secs(3);
+const SOURCE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How to say it.
 #[derive(Debug, Args)]
@@ -32,11 +33,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let findings = findings(&gather());
     if arguments.json {
-        writeln!(output, "{}", serde_json::to_string_pretty(&findings)?)?;
-    } else {
-        findings.iter().try_for_each(|finding| write_finding(finding, output))?;
+        return write_json(&findings, output);
     }
-    Ok(())
+    Ok(findings.iter().try_for_each(|finding| write_finding(finding, output))?)
 }
 
 fn write_finding(finding: &Finding, output: &mut impl Write) -> std::io::Result<()> {
@@ -77,7 +76,7 @@ fn gather() -> Facts {
 fn sources(driver: Driver, inventory: &Inventory, world: &World) -> Vec<SourceReport> {
     let targets = inventory.gpus.iter().map(|gpu| Target::gpu(gpu.uuid.clone())).collect();
     let Ok(profiler) = Profiler::start(Arc::new(driver), targets, profiler_options(world)) else { return Vec::new() };
-    let until = Instant::now() + SETTLED;
+    let until = Instant::now() + SOURCE_TIMEOUT;
     let unsettled = |report: &SourceReport| report.state == SourceState::Starting;
     while Instant::now() < until && profiler.report().iter().any(unsettled) {
         thread::sleep(Duration::from_millis(50));

@@ -11,6 +11,7 @@ use carma_emu::Machine;
 use clap::Args;
 use serde_json::{Map, Value};
 
+use crate::manager::write_json;
 use crate::units::quoted;
 
 #[derive(Debug, Args)]
@@ -44,7 +45,7 @@ pub(super) fn print(arguments: &EnvArguments, folder: &Path, output: &mut impl W
     let variables = variables.into_iter().map(|(name, value)| (name, value.map(|value| value.to_string_lossy().into_owned())));
     if arguments.json {
         let all: Map<String, Value> = variables.map(|(name, value)| (name.to_owned(), value.into())).collect();
-        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&all)?)?);
+        return write_json(&all, output);
     }
     for (name, value) in variables {
         match value {

@@ -59,7 +59,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "SIZE", value_parser = memory, allow_hyphen_values = true)]
         memory: u64,
     },
-    /// A process that nobody manages appears; its number is printed.
+    /// An unmanaged process appears; its number is printed.
     Foreign(occupy::Arguments),
     /// The MPS server of a GPU is killed.
     MpsCrash(OneGpu),
@@ -103,29 +103,29 @@ pub(super) fn run(command: &Command, machine: &Machine, output: &mut impl Write)
         machine.check_rights()?;
     }
     let find = |name: &str| Ok::<usize, anyhow::Error>(machine.with(|state| fault::find_gpu(state, name))??);
-    let strike = |fault: Fault| {
+    let inject = |fault: Fault| {
         machine.with(|state| fault.inject(state))??;
         Ok::<String, anyhow::Error>(fault.to_string())
     };
     let calls = |Calls { gpu, call }: &Calls, answer| {
         let gpu = gpu.as_deref().map(find).transpose()?;
-        strike(Fault::Call { gpu, call: call.clone(), answer })
+        inject(Fault::Call { gpu, call: call.clone(), answer })
     };
-    let happened = match command {
-        Command::Lost(OneGpu { gpu }) => strike(Fault::Lost { gpu: find(gpu)? })?,
+    let message = match command {
+        Command::Lost(OneGpu { gpu }) => inject(Fault::Lost { gpu: find(gpu)? })?,
         Command::Back(OneGpu { gpu }) => {
             let gpu = find(gpu)?;
             machine.with(|state| fault::recover_gpu(state, gpu))?;
             format!("GPU {gpu} is there again")
         }
-        Command::Xid { gpu: OneGpu { gpu }, code, pid } => strike(Fault::Xid { gpu: find(gpu)?, code: *code, pid: *pid })?,
+        Command::Xid { gpu: OneGpu { gpu }, code, pid } => inject(Fault::Xid { gpu: find(gpu)?, code: *code, pid: *pid })?,
         Command::Ecc { gpu: OneGpu { gpu }, corrected, uncorrected, count } => {
-            strike(Fault::Ecc { gpu: find(gpu)?, corrected: *corrected || !uncorrected, count: *count })?
+            inject(Fault::Ecc { gpu: find(gpu)?, corrected: *corrected || !uncorrected, count: *count })?
         }
         Command::Hang(which) => calls(which, CallAnswer::Hangs)?,
         Command::Error { code, calls: which } => calls(which, CallAnswer::Fails(*code))?,
-        Command::Leak { gpu: OneGpu { gpu }, memory } => strike(Fault::Leak { gpu: find(gpu)?, bytes: *memory })?,
-        Command::Foreign(arguments) => occupy::leave(arguments, machine)?.to_string(),
+        Command::Leak { gpu: OneGpu { gpu }, memory } => inject(Fault::Leak { gpu: find(gpu)?, bytes: *memory })?,
+        Command::Foreign(arguments) => occupy::start_in_background(arguments, machine)?.to_string(),
         Command::MpsCrash(OneGpu { gpu }) => crash_mps_server(machine, find(gpu)?)?,
         Command::Clear { gpu } => {
             let gpu = gpu.as_deref().map(find).transpose()?;
@@ -133,11 +133,11 @@ pub(super) fn run(command: &Command, machine: &Machine, output: &mut impl Write)
             gpu.map_or_else(|| "all GPUs are mended".to_owned(), |gpu| format!("GPU {gpu} is mended"))
         }
         Command::List => {
-            let standing = machine.with(|state| Fault::active(state))?;
-            standing.iter().map(Fault::to_string).collect::<Vec<_>>().join("\n")
+            let active = machine.with(|state| Fault::active(state))?;
+            active.iter().map(Fault::to_string).collect::<Vec<_>>().join("\n")
         }
     };
-    if happened.is_empty() { Ok(()) } else { Ok(writeln!(output, "{happened}")?) }
+    if message.is_empty() { Ok(()) } else { Ok(writeln!(output, "{message}")?) }
 }
 
 fn crash_mps_server(machine: &Machine, gpu: usize) -> Result<String> {

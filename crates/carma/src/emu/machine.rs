@@ -13,7 +13,7 @@ use carma_gpu::{Ownership, ownership};
 use carma_sim::{Servers, ServersError};
 use clap::Args;
 
-use carma_format::{count, duration};
+use carma_format::{count, duration, left, right, write_table};
 
 /// Most processes that are named.
 const MOST_LISTED: usize = 10;
@@ -100,32 +100,43 @@ pub(super) fn show(machine: &Machine, output: &mut impl Write) -> Result<()> {
         (head, (0..state.gpus.len()).map(|gpu| row(state, gpu)).collect::<Vec<_>>(), Fault::active(state))
     })?;
     writeln!(output, "{head}")?;
-    writeln!(output, "{:>3} {:<15} {:<40} {:>12} {:>5}", "GPU", "kind", "UUID", "memory MiB", "procs")?;
-    rows.iter().try_for_each(|row| writeln!(output, "{row}"))?;
+    let columns = [right("GPU", 3), left("kind", 15), left("UUID", 40), right("memory MiB", 14), right("procs", 5)];
+    write_table(columns, &rows, output)?;
     faults.iter().try_for_each(|fault| writeln!(output, "{fault}"))?;
     Ok(())
 }
 
-fn row(state: &State<'_>, gpu: usize) -> String {
+fn row(state: &State<'_>, gpu: usize) -> [String; 5] {
     let memory = state.memory(Place::gpu(gpu));
-    let processes = state.contexts_at(Place::gpu(gpu)).count();
-    let memory = format!("{}/{}", memory.used >> 20, memory.total >> 20);
-    format!("{gpu:>3} {:<15} {:<40} {memory:>12} {processes:>5}", state.profile(gpu).kind.name, state.gpus[gpu].uuid.get())
+    [
+        gpu.to_string(),
+        state.profile(gpu).kind.name.to_owned(),
+        state.gpus[gpu].uuid.get().to_string(),
+        format!("{}/{}", memory.used >> 20, memory.total >> 20),
+        state.contexts_at(Place::gpu(gpu)).count().to_string(),
+    ]
 }
 
 /// Prints the kinds of GPUs that can be emulated.
 pub(super) fn kinds(output: &mut impl Write) -> Result<()> {
-    writeln!(output, "{:<15} {:<30} {:>3} {:>4} {:>4} {:<9} MIG", "kind", "product", "GiB", "W", "CUDA", "profiling")?;
-    for Profile { kind, facts, mig } in Profile::all() {
+    let row = |Profile { kind, facts, mig }: &Profile| {
         let profiling = match facts.profiling {
             Profiling::Gpm => "NVML",
             Profiling::Dcgm => "DCGM",
             Profiling::None => "-",
         };
         let [major, minor] = facts.capability;
-        let slices = if mig.is_empty() { "-" } else { "yes" };
-        let (gibibytes, watts) = (kind.memory.0 >> 10, kind.limit_watts);
-        writeln!(output, "{:<15} {:<30} {gibibytes:>3} {watts:>4} {major:>2}.{minor} {profiling:<9} {slices}", kind.name, facts.product)?;
-    }
-    Ok(())
+        [
+            kind.name.to_owned(),
+            facts.product.clone(),
+            (kind.memory.0 >> 10).to_string(),
+            kind.limit_watts.to_string(),
+            format!("{major}.{minor}"),
+            profiling.to_owned(),
+            if mig.is_empty() { "-" } else { "yes" }.to_owned(),
+        ]
+    };
+    let columns =
+        [left("kind", 15), left("product", 30), right("GiB", 3), right("W", 4), right("CUDA", 4), left("profiling", 9), left("MIG", 3)];
+    Ok(write_table(columns, &Profile::all().iter().map(row).collect::<Vec<_>>(), output)?)
 }

@@ -57,7 +57,7 @@ enum Command {
     /// checkpoint and exit with 143, SIGINT with 130; an error of CUDA ends it
     /// with PyTorch's words and 1.
     Train(train::Arguments),
-    /// Be a process that nobody manages: hold memory of a GPU, and keep it busy.
+    /// Be an unmanaged process: hold memory of a GPU, and keep it busy.
     Occupy(occupy::Arguments),
     /// Serve the counters as dcgm-exporter does, until it is stopped.
     Exporter {

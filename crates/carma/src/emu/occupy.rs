@@ -19,8 +19,7 @@ use clap::Args;
 use super::{memory, stop_signal};
 use crate::trace::span;
 
-/// Poll interval.
-const NAP: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -67,13 +66,13 @@ pub(super) fn run(arguments: &Arguments, machine: &Machine) -> Result<()> {
     let end = span.map(|span| machine.clock().map(|(now, _)| now + span.get())).transpose()?;
     while stop.load(Ordering::Relaxed) == 0 && end.map_or(Ok(true), |end| machine.clock().map(|(now, _)| now < end))? {
         program.held(0)?;
-        sleep(NAP);
+        sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
 /// Starts such a process in the background, and returns its pid once it holds its memory.
-pub(super) fn leave(arguments: &Arguments, machine: &Machine) -> Result<u32> {
+pub(super) fn start_in_background(arguments: &Arguments, machine: &Machine) -> Result<u32> {
     let Arguments { gpu, memory, smact, span } = arguments;
     let mut command = Command::new(env::current_exe().context("cannot find this program")?);
     command.args(["emu", "occupy", "--gpu", gpu]).arg("--folder").arg(machine.folder());
@@ -84,10 +83,10 @@ pub(super) fn leave(arguments: &Arguments, machine: &Machine) -> Result<u32> {
     let mut child = command.spawn().context("cannot start a process")?;
     while !holds(machine, child.id(), memory >> 10 << 10)? {
         match child.try_wait()? {
-            Some(status) if !status.success() => bail!("the process ended at once: {}", last_words(&mut child)),
+            Some(status) if !status.success() => bail!("the process ended at once: {}", error_output(&mut child)),
             // It has already ended.
             Some(_) => break,
-            None => sleep(NAP),
+            None => sleep(POLL_INTERVAL),
         }
     }
     Ok(child.id())
@@ -97,10 +96,10 @@ fn holds(machine: &Machine, pid: u32, memory: u64) -> Result<bool> {
     Ok(machine.with(|state| state.contexts().iter().any(|context| context.pid == pid && context.bytes >= memory))?)
 }
 
-fn last_words(child: &mut Child) -> String {
-    let mut words = String::new();
+fn error_output(child: &mut Child) -> String {
+    let mut text = String::new();
     if let Some(errors) = &mut child.stderr {
-        let _ = errors.read_to_string(&mut words);
+        let _ = errors.read_to_string(&mut text);
     }
-    words.trim_end().trim_start_matches("carma: ").to_owned()
+    text.trim_end().trim_start_matches("carma: ").to_owned()
 }

@@ -7,26 +7,19 @@ mod training;
 mod view;
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use carma_estimate::estimators::Estimator;
 use clap::Args;
 
 pub(crate) use answer::{Answered, answer};
-pub(crate) use subject::{Subject, read_recording};
+pub(crate) use subject::{Subject, SubjectArguments, read_recording};
 pub(crate) use training::{MachineArguments, TrainingArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A description of the model: the text of torchsummary, torchinfo or
-    /// print(model), config.json of Hugging Face, ONNX, safetensors, a task file
-    /// (.rad) or our own TOML
-    #[arg(required_unless_present = "trace")]
-    model: Option<PathBuf>,
-    /// Events that `carma trace-memory -o` recorded
-    #[arg(long)]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    subject: SubjectArguments,
     /// Which estimator answers [default: dry-run with --trace, else static]
     #[arg(long, value_parser = estimator)]
     estimator: Option<Estimator>,
@@ -36,22 +29,12 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    training: TrainingArguments,
-    #[command(flatten)]
-    machine: MachineArguments,
 }
 
 impl Arguments {
-    /// The question that a dry run leads to.
-    pub(crate) fn of(
-        model: Option<PathBuf>,
-        trace: Option<PathBuf>,
-        json: bool,
-        training: &TrainingArguments,
-        machine: &MachineArguments,
-    ) -> Self {
-        Self { model, trace, estimator: None, all: false, json, training: training.clone(), machine: machine.clone() }
+    /// The best estimator's answer.
+    pub(crate) const fn of(subject: SubjectArguments, json: bool) -> Self {
+        Self { subject, estimator: None, all: false, json }
     }
 }
 
@@ -61,7 +44,7 @@ pub(crate) fn estimator(word: &str) -> Result<Estimator, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let subject = Subject::read(arguments.model.as_deref(), arguments.trace.as_deref(), &arguments.training, &arguments.machine)?;
+    let subject = arguments.subject.read()?;
     let question = subject.question();
     if arguments.all {
         let answers: Vec<Answered> = Estimator::ALL.into_iter().map(|estimator| answer(estimator, &question)).collect();

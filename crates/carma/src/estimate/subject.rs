@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use carma_estimate::allocator::AllocatorSettings;
@@ -12,9 +12,49 @@ use carma_estimate::stack::Stack;
 use carma_estimate::trace::Recording;
 use carma_estimate::training::Training;
 use carma_estimate::utilisation::{self, Utilisation};
+use clap::Args;
 
 use super::description;
 use super::training::{MachineArguments, TrainingArguments};
+
+/// A description or recorded events, and flags that complete them.
+#[derive(Debug, Args)]
+pub(crate) struct SubjectArguments {
+    /// A description of the model: the text of torchsummary, torchinfo or
+    /// print(model), config.json of Hugging Face, ONNX, safetensors, a task file
+    /// (.rad) or our own TOML
+    #[arg(required_unless_present = "trace")]
+    pub(crate) model: Option<PathBuf>,
+    /// Events that `carma trace-memory -o` recorded: more exact
+    #[arg(long)]
+    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) training: TrainingArguments,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+}
+
+impl SubjectArguments {
+    /// Reads the named files, and completes them by the flags.
+    pub(crate) fn read(&self) -> Result<Subject> {
+        let Self { model, trace, training, machine } = self;
+        let described = model.as_deref().map(|file| description::read(file, training)).transpose()?;
+        let (description, training) = match described {
+            Some((description, training)) => (Some(description), training),
+            None => (None, training.training(&Hints::default())),
+        };
+        let hints = description.as_ref().map(|description| description.hints.clone()).unwrap_or_default();
+        Ok(Subject {
+            description,
+            training,
+            recording: trace.as_deref().map(read_recording).transpose()?,
+            stack: machine.stack(&hints)?,
+            allocator: machine.allocator()?,
+            gpu: machine.gpu(),
+            confidence: machine.confidence,
+        })
+    }
+}
 
 /// All facts about a job.
 pub(crate) struct Subject {
@@ -32,30 +72,6 @@ impl Subject {
     pub(super) fn notes(&self) -> impl Iterator<Item = &String> {
         let described = self.description.iter().flat_map(|description| &description.notes);
         described.chain(self.recording.iter().flat_map(|recording| &recording.header.notes))
-    }
-
-    /// Reads the named files, and completes them by the flags.
-    pub(crate) fn read(
-        model: Option<&Path>,
-        trace: Option<&Path>,
-        training: &TrainingArguments,
-        machine: &MachineArguments,
-    ) -> Result<Self> {
-        let described = model.map(|file| description::read(file, training)).transpose()?;
-        let (description, training) = match described {
-            Some((description, training)) => (Some(description), training),
-            None => (None, training.training(&Hints::default())),
-        };
-        let hints = description.as_ref().map(|description| description.hints.clone()).unwrap_or_default();
-        Ok(Self {
-            description,
-            training,
-            recording: trace.map(read_recording).transpose()?,
-            stack: machine.stack(&hints)?,
-            allocator: machine.allocator()?,
-            gpu: machine.gpu(),
-            confidence: machine.confidence,
-        })
     }
 
     /// The question to estimators.

@@ -10,7 +10,8 @@ use carma_estimate::utilisation::{Estimated, Utilisation};
 use serde_json::{Value, json};
 
 use super::{Answered, Subject};
-use carma_format::wrapped;
+use crate::manager::write_json;
+use carma_format::{thousands, wrapped};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -101,13 +102,9 @@ fn parts(answer: &Answer) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// A number of MiB with thousands apart.
-pub(crate) fn mib(bytes: u64) -> String {
-    let digits = format!("{:.0}", bytes as f64 / MIB);
-    let first = digits.len() % 3;
-    let groups = digits.as_bytes()[first..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
-    let head = (first > 0).then(|| digits[..first].to_owned());
-    head.into_iter().chain(groups).collect::<Vec<_>>().join(",")
+/// A number of MiB with separated thousands.
+fn mib(bytes: u64) -> String {
+    thousands((bytes as f64 / MIB).round() as usize)
 }
 
 fn value(answered: &Answered) -> Value {
@@ -149,8 +146,7 @@ pub(super) fn json(subject: &Subject, question: &Question<'_>, answered: &Answer
     if let (Some(object), Value::Object(answer)) = (object.as_object_mut(), value(answered)) {
         object.extend(answer);
     }
-    writeln!(output, "{}", serde_json::to_string_pretty(&object)?)?;
-    Ok(())
+    write_json(&object, output)
 }
 
 pub(super) fn json_of_all(subject: &Subject, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
@@ -158,6 +154,5 @@ pub(super) fn json_of_all(subject: &Subject, question: &Question<'_>, answers: &
     if let Some(object) = object.as_object_mut() {
         object.insert("estimates".to_owned(), answers.iter().map(value).collect());
     }
-    writeln!(output, "{}", serde_json::to_string_pretty(&object)?)?;
-    Ok(())
+    write_json(&object, output)
 }

@@ -12,7 +12,7 @@ use carma_estimate::estimators::Estimator;
 use carma_learn::record;
 use clap::Args;
 
-use super::evaluate::{RowArguments, judge};
+use super::evaluate::{RowArguments, evaluate_rows};
 use crate::estimate;
 
 #[derive(Debug, Args)]
@@ -35,14 +35,14 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     for file in &arguments.data {
         let rows = arguments.rows.read(file)?;
         for &estimator in &arguments.estimators {
-            let judged = match judge(&arguments.rows, estimator, file, &rows) {
-                Ok(judged) => judged,
+            let evaluated = match evaluate_rows(&arguments.rows, estimator, file, &rows) {
+                Ok(evaluated) => evaluated,
                 Err(reason) => {
                     eprintln!("carma: {estimator} has nothing to say of {}: {reason:#}", file.display());
                     continue;
                 }
             };
-            for row in judged.iter().filter(|row| !row.answer.crashed) {
+            for row in evaluated.iter().filter(|row| !row.answer.crashed) {
                 if let (Some(family), Some(measured)) = (row.family, row.answer.measured) {
                     answers.entry((estimator, family)).or_default().push((row.answer.point, measured));
                 }

@@ -8,30 +8,22 @@ use anyhow::{Context, Result, bail};
 use carma_estimate::stack::Stack;
 use clap::Args;
 
-use crate::estimate::{MachineArguments, Subject, TrainingArguments};
+use crate::estimate::SubjectArguments;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A description of the model that ran
-    #[arg(required_unless_present = "trace")]
-    model: Option<PathBuf>,
-    /// Or the events of its dry run: more exact
-    #[arg(long)]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    subject: SubjectArguments,
     /// What nvidia-smi showed for the process at its peak, such as 7106MiB
     #[arg(long, value_parser = crate::units::bytes)]
     reading: u64,
     /// Write the stack to this file, for --stack
     #[arg(short, long)]
     output: Option<PathBuf>,
-    #[command(flatten)]
-    training: TrainingArguments,
-    #[command(flatten)]
-    machine: MachineArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let subject = Subject::read(arguments.model.as_deref(), arguments.trace.as_deref(), &arguments.training, &arguments.machine)?;
+    let subject = arguments.subject.read()?;
     let (question, stack) = (subject.question(), &subject.stack);
     let estimator = subject.best_estimator();
     let answer = estimator.estimate(&question).with_context(|| format!("{estimator} has no answer"))?;

@@ -9,7 +9,7 @@ use carma_learn::data::{self, Label, Observation};
 use carma_learn::dataset::{Keep, clean, generate, write};
 use clap::{Args, Subcommand};
 
-use super::material::Source;
+use super::python_worker::PythonWorker;
 use super::{evaluate, recipes};
 use crate::files;
 
@@ -89,12 +89,12 @@ pub(super) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
 
 fn measure(arguments: &MeasureArguments, output: &mut impl Write) -> Result<()> {
     let mut rows = files::read_table(&arguments.file, data::read)?;
-    let mut source = Source::new(arguments.python.as_deref(), None)?;
-    let real = source.has_gpu()?;
+    let mut worker = PythonWorker::new(arguments.python.as_deref(), None)?;
+    let real = worker.has_gpu()?;
     eprintln!("carma: {}", if real { "training each network on the GPU for a minute" } else { "no GPU: labels are from dry runs" });
     let mut left_out = 0;
     for row in &mut rows {
-        let labelled = if real { recipes::measured(&mut source, row) } else { recipes::dry_run(&mut source, row) };
+        let labelled = if real { recipes::measured(&mut worker, row) } else { recipes::dry_run(&mut worker, row) };
         match labelled {
             Ok((memory, crashed)) => {
                 (row.measured, row.crashed) = (Some(memory), crashed);

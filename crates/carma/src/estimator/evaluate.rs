@@ -16,7 +16,7 @@ use carma_learn::data::{self, Network, Observation};
 use carma_learn::evaluate::{Answer, LARGEST_MIB, Scores};
 use clap::Args;
 
-use super::material::Source;
+use super::python_worker::PythonWorker;
 use super::{learned, recipes};
 use crate::{estimate, files, progress};
 
@@ -52,10 +52,10 @@ pub(crate) struct Arguments {
     worst: usize,
 }
 
-/// Which rows are judged, and with what.
+/// Which rows are evaluated, and with what.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RowArguments {
-    /// Judge only this many rows, drawn at random
+    /// Evaluate only this many rows, drawn at random
     #[arg(long)]
     sample: Option<usize>,
     /// Decides which rows are drawn, and the folds of learners
@@ -76,8 +76,8 @@ pub(crate) struct RowArguments {
     python: Option<PathBuf>,
 }
 
-/// One judged row.
-pub(super) struct Judged {
+/// One evaluated row.
+pub(super) struct EvaluatedRow {
     pub(super) name: String,
     pub(super) family: Option<Family>,
     pub(super) answer: Answer,
@@ -85,20 +85,20 @@ pub(super) struct Judged {
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let rows = arguments.rows.read(&arguments.data)?;
-    let judged = match arguments.estimator {
+    let evaluated = match arguments.estimator {
         Estimator::BoostedTrees | Estimator::GpumemnetMlp | Estimator::GpumemnetTransformer => {
-            learned::judge(arguments, arguments.estimator, &rows)?
+            learned::evaluate_rows(arguments, arguments.estimator, &rows)?
         }
-        estimator => judge(&arguments.rows, estimator, &arguments.data, &rows)?,
+        estimator => evaluate_rows(&arguments.rows, estimator, &arguments.data, &rows)?,
     };
-    let answers: Vec<Answer> = judged.iter().map(|row| row.answer).collect();
+    let answers: Vec<Answer> = evaluated.iter().map(|row| row.answer).collect();
     let scores = Scores::of(&answers);
     if arguments.json {
         writeln!(output, "{}", serde_json::to_string(&scores)?)?;
     } else {
         show(&scores, output)?;
     }
-    worst(judged, arguments.worst, output)
+    worst(evaluated, arguments.worst, output)
 }
 
 impl RowArguments {
@@ -118,15 +118,20 @@ impl RowArguments {
 }
 
 /// Runs the estimator on every row, with one context for all of them.
-pub(super) fn judge(arguments: &RowArguments, estimator: Estimator, file: &Path, rows: &[Observation]) -> Result<Vec<Judged>> {
+pub(super) fn evaluate_rows(
+    arguments: &RowArguments,
+    estimator: Estimator,
+    file: &Path,
+    rows: &[Observation],
+) -> Result<Vec<EvaluatedRow>> {
     let summaries = arguments.summaries.clone().unwrap_or_else(|| file.parent().unwrap_or(Path::new(".")).join("summaries"));
-    let mut source = Source::new(arguments.python.as_deref(), arguments.keep.as_deref())?;
+    let mut worker = PythonWorker::new(arguments.python.as_deref(), arguments.keep.as_deref())?;
     let bar = progress::bar(rows.len(), "estimating");
-    let mut asked = Vec::new();
+    let mut estimated = Vec::new();
     let mut left_out = Vec::new();
     for row in rows {
-        match ask(estimator, row, &summaries, &mut source) {
-            Ok(found) => asked.push((row, found)),
+        match estimate_row(estimator, row, &summaries, &mut worker) {
+            Ok(estimate) => estimated.push((row, estimate)),
             Err(error) => left_out.push(format!("{}: {error:#}", row.name)),
         }
         bar.step();
@@ -138,25 +143,25 @@ pub(super) fn judge(arguments: &RowArguments, estimator: Estimator, file: &Path,
     if left_out.len() > 5 {
         eprintln!("carma: and {} more", left_out.len() - 5);
     }
-    if asked.is_empty() {
-        bail!("no row could be judged");
+    if estimated.is_empty() {
+        bail!("no row could be evaluated");
     }
-    let shift = if matches!(estimator, Estimator::Static | Estimator::DryRun) { shift(arguments, &asked) } else { 0.0 };
-    let judged = |(row, found): (&Observation, Found)| Judged {
+    let shift = if matches!(estimator, Estimator::Static | Estimator::DryRun) { shift(arguments, &estimated) } else { 0.0 };
+    let evaluated = |(row, estimate): (&Observation, RowEstimate)| EvaluatedRow {
         name: row.name.clone(),
-        family: found.family,
-        answer: found.shifted(row, estimator, shift),
+        family: estimate.family,
+        answer: estimate.shifted(row, estimator, shift),
     };
-    Ok(asked.into_iter().map(judged).collect())
+    Ok(estimated.into_iter().map(evaluated).collect())
 }
 
 /// An estimate for a row, in MiB.
-struct Found {
+struct RowEstimate {
     answer: carma_estimate::estimators::Answer,
     family: Option<Family>,
 }
 
-impl Found {
+impl RowEstimate {
     fn memory(&self) -> f64 {
         self.answer.bytes as f64 / MIB
     }
@@ -170,17 +175,17 @@ impl Found {
     }
 }
 
-fn ask(estimator: Estimator, row: &Observation, summaries: &Path, source: &mut Source) -> Result<Found> {
+fn estimate_row(estimator: Estimator, row: &Observation, summaries: &Path, worker: &mut PythonWorker) -> Result<RowEstimate> {
     let training = recipes::training(row);
     let stack = stack_of(row);
     let (model, recording) = match estimator {
-        Estimator::DryRun | Estimator::FakeTensor => (None, Some(recipes::recording(source, row)?)),
-        _ => (Some(recipes::model(source, row, summaries, &training)?), None),
+        Estimator::DryRun | Estimator::FakeTensor => (None, Some(recipes::recording(worker, row)?)),
+        _ => (Some(recipes::model(worker, row, summaries, &training)?), None),
     };
     let question = question(model.as_ref(), &training, recording.as_ref(), stack, Some(GPU));
     let answer = estimator.estimate(&question).with_context(|| estimator.name())?;
     let family = model.as_ref().map(Family::of).or(row.family).or_else(|| recording.as_ref().map(Family::of_events));
-    Ok(Found { answer, family })
+    Ok(RowEstimate { answer, family })
 }
 
 /// A question about a row's network on its stack.
@@ -214,18 +219,18 @@ pub(super) fn static_memory(model: &Model, training: &Training) -> f64 {
 }
 
 /// MiB by which one context for all rows differs from the table's: the one with the least mean error, outliers counting no more than 25 %.
-fn shift(arguments: &RowArguments, asked: &[(&Observation, Found)]) -> f64 {
+fn shift(arguments: &RowArguments, estimated: &[(&Observation, RowEstimate)]) -> f64 {
     if let Some(context) = arguments.context {
-        return context - stack_of(asked[0].0).context;
+        return context - stack_of(estimated[0].0).context;
     }
-    let pairs: Vec<(f64, f64)> = asked
+    let pairs: Vec<(f64, f64)> = estimated
         .iter()
-        .filter(|(row, found)| !row.crashed && !found.answer.out_of_memory)
-        .filter_map(|(row, found)| Some((found.memory(), row.measured?)))
+        .filter(|(row, estimate)| !row.crashed && !estimate.answer.out_of_memory)
+        .filter_map(|(row, estimate)| Some((estimate.memory(), row.measured?)))
         .collect();
     let error = |shift: f64| pairs.iter().map(|(memory, measured)| ((memory + shift - measured).abs() / measured).min(0.25)).sum::<f64>();
     let best = (-300..=300).map(f64::from).min_by(|one, other| error(*one).total_cmp(&error(*other))).unwrap_or(0.0);
-    eprintln!("carma: context fitted to these rows: {:.0} MiB", stack_of(asked[0].0).context + best);
+    eprintln!("carma: context fitted to these rows: {:.0} MiB", stack_of(estimated[0].0).context + best);
     best
 }
 
@@ -247,11 +252,11 @@ fn show(scores: &Scores, output: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-fn worst(mut judged: Vec<Judged>, count: usize, output: &mut impl Write) -> Result<()> {
+fn worst(mut evaluated: Vec<EvaluatedRow>, count: usize, output: &mut impl Write) -> Result<()> {
     let error =
-        |row: &Judged| row.answer.measured.filter(|_| !row.answer.crashed).map_or(0.0, |measured| row.answer.point / measured - 1.0);
-    judged.sort_by(|one, other| error(other).abs().total_cmp(&error(one).abs()));
-    for row in judged.iter().take(count) {
+        |row: &EvaluatedRow| row.answer.measured.filter(|_| !row.answer.crashed).map_or(0.0, |measured| row.answer.point / measured - 1.0);
+    evaluated.sort_by(|one, other| error(other).abs().total_cmp(&error(one).abs()));
+    for row in evaluated.iter().take(count) {
         let measured = row.answer.measured.unwrap_or(0.0);
         writeln!(output, "{:>8.0} {:>8.0} {:>+7.1} %  {}", measured, row.answer.point, error(row) * 100.0, row.name)?;
     }

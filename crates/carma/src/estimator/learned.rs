@@ -1,4 +1,4 @@
-//! Learners are judged by cross-validation: every row by a model that has not seen it.
+//! Learners are evaluated by cross-validation: every row by a model that was not trained on it.
 
 use anyhow::{Context, Result, bail};
 use carma_estimate::confidence::DEFAULT_CONFIDENCE;
@@ -12,10 +12,10 @@ use carma_learn::evaluate::{Answer, Folds, k_fold};
 use carma_learn::gpumemnet::{self, Schedule, classes_for, labelled};
 use carma_learn::graph_trees;
 
-use super::evaluate::{Arguments, Judged};
+use super::evaluate::{Arguments, EvaluatedRow};
 use crate::progress::bar;
 
-pub(super) fn judge(arguments: &Arguments, estimator: Estimator, rows: &[Observation]) -> Result<Vec<Judged>> {
+pub(super) fn evaluate_rows(arguments: &Arguments, estimator: Estimator, rows: &[Observation]) -> Result<Vec<EvaluatedRow>> {
     let folds = Folds { count: usize::from(arguments.folds), seed: arguments.rows.seed };
     match estimator {
         Estimator::GpumemnetMlp => classes(arguments, Architecture::Mlp, rows, folds),
@@ -24,28 +24,28 @@ pub(super) fn judge(arguments: &Arguments, estimator: Estimator, rows: &[Observa
     }
 }
 
-fn regression(rows: &[Observation], folds: Folds) -> Result<Vec<Judged>> {
+fn regression(rows: &[Observation], folds: Folds) -> Result<Vec<EvaluatedRow>> {
     let measured = graph_trees::measured(rows);
     if measured.is_empty() {
         bail!("the learner needs rows whose layers are known");
     }
     let bar = bar(folds.count, "training");
-    let train = |seen: &[&(&Observation, GraphFeatures, f64)], seed| {
-        let rows: Vec<(&GraphFeatures, f64)> = seen.iter().map(|(_, features, memory)| (features, *memory)).collect();
+    let train = |training_rows: &[&(&Observation, GraphFeatures, f64)], seed| {
+        let rows: Vec<(&GraphFeatures, f64)> = training_rows.iter().map(|(_, features, memory)| (features, *memory)).collect();
         let learner = graph_trees::train(&rows, seed);
         bar.step();
         learner
     };
-    let ask = |learner: &GraphTrees, (row, features, _): &(&Observation, GraphFeatures, f64)| {
+    let predict = |learner: &GraphTrees, (row, features, _): &(&Observation, GraphFeatures, f64)| {
         let (point, bound) = learner.predict(features);
-        Judged { name: row.name.clone(), family: row.family, answer: Answer::to(row, point, bound) }
+        EvaluatedRow { name: row.name.clone(), family: row.family, answer: Answer::to(row, point, bound) }
     };
-    let judged = k_fold(&measured, folds, train, ask);
+    let evaluated = k_fold(&measured, folds, train, predict);
     drop(bar);
-    Ok(judged)
+    Ok(evaluated)
 }
 
-fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observation], folds: Folds) -> Result<Vec<Judged>> {
+fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observation], folds: Folds) -> Result<Vec<EvaluatedRow>> {
     let family = rows.iter().find_map(|row| row.family).context("the classifiers are for random MLPs, CNNs and Transformers")?;
     let size = arguments.class_size.map_or_else(|| class_size(family), |gigabytes| gigabytes * 1024.0);
     let labelled = labelled(rows, size);
@@ -54,29 +54,29 @@ fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observatio
     }
     let all = classes_for(size, labelled.iter().map(|(.., class)| *class));
     let bar = bar(folds.count, "training");
-    let train = |seen: &[&(&Observation, Features, usize)], seed| {
-        let rows: Vec<(&Features, usize)> = seen.iter().map(|(_, features, class)| (features, *class)).collect();
+    let train = |training_rows: &[&(&Observation, Features, usize)], seed| {
+        let rows: Vec<(&Features, usize)> = training_rows.iter().map(|(_, features, class)| (features, *class)).collect();
         let network = gpumemnet::train(architecture, all, &rows, seed, Schedule::default(), &|| ());
         bar.step();
         network
     };
-    let ask = |network: &GpuMemNet, (row, features, class): &(&Observation, Features, usize)| {
+    let predict = |network: &GpuMemNet, (row, features, class): &(&Observation, Features, usize)| {
         let prediction = network.predict(features);
-        let judged = Judged {
+        let evaluated = EvaluatedRow {
             name: row.name.clone(),
             family: row.family,
             answer: Answer::to(row, prediction.point(), prediction.bound(DEFAULT_CONFIDENCE)),
         };
-        (judged, *class, prediction.class())
+        (evaluated, *class, prediction.class())
     };
-    let (mut judged, mut pairs) = (Vec::new(), Vec::new());
-    for (row, class, predicted) in k_fold(&labelled, folds, train, ask) {
-        judged.push(row);
+    let (mut evaluated, mut pairs) = (Vec::new(), Vec::new());
+    for (row, class, predicted) in k_fold(&labelled, folds, train, predict) {
+        evaluated.push(row);
         pairs.push((class, predicted));
     }
     drop(bar);
     let right = pairs.iter().filter(|(class, predicted)| class == predicted).count() as f64 / pairs.len() as f64;
     eprintln!("carma: {} folds, classes of {} GB: accuracy {right:.4}", folds.count, size / 1024.0);
-    super::plots::write(arguments, &labelled, all, &pairs, &judged)?;
-    Ok(judged)
+    super::plots::write(arguments, &labelled, all, &pairs, &evaluated)?;
+    Ok(evaluated)
 }

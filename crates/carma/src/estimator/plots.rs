@@ -7,7 +7,7 @@ use carma_learn::data::Observation;
 use carma_learn::evaluate::Confusion;
 use carma_learn::plots::{Tsne, confusion, map, pca, scatter, tsne};
 
-use super::evaluate::{Arguments, Judged};
+use super::evaluate::{Arguments, EvaluatedRow};
 use crate::files;
 
 /// t-SNE is too slow with more points.
@@ -19,12 +19,12 @@ pub(super) fn write(
     rows: &[(&Observation, Features, usize)],
     classes: Classes,
     pairs: &[(usize, usize)],
-    judged: &[Judged],
+    evaluated: &[EvaluatedRow],
 ) -> Result<()> {
     let Some(folder) = &arguments.plots else { return Ok(()) };
     let count = 1 + pairs.iter().map(|&(class, predicted)| class.max(predicted)).max().unwrap_or(0);
     let names: Vec<String> = (0..count).map(|class| format!("up to {:.0} GB", classes.top(class) / 1024.0)).collect();
-    let points: Vec<(f64, f64)> = judged.iter().filter_map(|row| Some((row.answer.measured?, row.answer.point))).collect();
+    let points: Vec<(f64, f64)> = evaluated.iter().filter_map(|row| Some((row.answer.measured?, row.answer.point))).collect();
     let shown = &rows[..rows.len().min(MOST_POINTS)];
     let features: Vec<Vec<f32>> =
         shown.iter().map(|(_, features, _)| features.whole.iter().map(|value| value.abs().ln_1p()).collect()).collect();

@@ -13,7 +13,7 @@ use carma_learn::evaluate::LARGEST_MIB;
 use serde_json::{Value, json};
 
 use super::evaluate::{GPU, MIB, stack_of};
-use super::material::{Kind, Source};
+use super::python_worker::{Kind, PythonWorker};
 use crate::estimate::read_recording;
 
 /// The recipe of a row; unset if the package has none.
@@ -29,7 +29,7 @@ pub(super) fn recipe(row: &Observation) -> Option<Value> {
     })
 }
 
-/// Tasks with a doubtful batch size in the source: the recipe's own fits.
+/// Tasks with a doubtful batch size in the published table: the recipe's own fits.
 fn batch_is_doubtful(task: &str) -> bool {
     task == "UNet" || task.starts_with("xlnet")
 }
@@ -54,12 +54,12 @@ fn name(row: &Observation) -> String {
 }
 
 /// Allocation events of a row's network.
-pub(super) fn recording(source: &mut Source, row: &Observation) -> Result<Recording> {
-    read_recording(&source.make(Kind::Trace, &name(row), &needed(row)?)?)
+pub(super) fn recording(worker: &mut PythonWorker, row: &Observation) -> Result<Recording> {
+    read_recording(&worker.make(Kind::Trace, &name(row), &needed(row)?)?)
 }
 
 /// Layers of a row's network, from its table, from a printed summary beside it, or described by the package.
-pub(super) fn model(source: &mut Source, row: &Observation, summaries: &Path, training: &Training) -> Result<Model> {
+pub(super) fn model(worker: &mut PythonWorker, row: &Observation, summaries: &Path, training: &Training) -> Result<Model> {
     if let Some(model) = row.model() {
         return Ok(model);
     }
@@ -69,7 +69,7 @@ pub(super) fn model(source: &mut Source, row: &Observation, summaries: &Path, tr
     };
     let file = match printed {
         Some(file) => file,
-        None => source.make(Kind::Describe, &name(row), &needed(row)?)?,
+        None => worker.make(Kind::Describe, &name(row), &needed(row)?)?,
     };
     let bytes = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let description = carma_estimate::parse::read(&bytes, None, training).with_context(|| format!("{} cannot be used", file.display()))?;
@@ -115,8 +115,8 @@ fn summary(task: &str, batch: u64) -> Option<String> {
 }
 
 /// Memory in MiB by dry run, and whether it would run out on the GPU of the published sets.
-pub(super) fn dry_run(source: &mut Source, row: &Observation) -> Result<(f64, bool)> {
-    let recording = recording(source, row)?;
+pub(super) fn dry_run(worker: &mut PythonWorker, row: &Observation) -> Result<(f64, bool)> {
+    let recording = recording(worker, row)?;
     let training = training(row);
     let question = super::evaluate::question(None, &training, Some(&recording), stack_of(row), Some(GPU));
     let answer = Estimator::DryRun.estimate(&question)?;
@@ -125,8 +125,8 @@ pub(super) fn dry_run(source: &mut Source, row: &Observation) -> Result<(f64, bo
 }
 
 /// Memory in MiB as a real GPU shows it.
-pub(super) fn measured(source: &mut Source, row: &Observation) -> Result<(f64, bool)> {
-    let file = source.make(Kind::Measure, &name(row), &needed(row)?)?;
+pub(super) fn measured(worker: &mut PythonWorker, row: &Observation) -> Result<(f64, bool)> {
+    let file = worker.make(Kind::Measure, &name(row), &needed(row)?)?;
     let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let answer: Value = serde_json::from_str(&text)?;
     let memory = answer["memory_mib"].as_f64().context("the measurement has no memory")?;

@@ -11,7 +11,7 @@ use carma_learn::{replayed_transformers, train_all};
 use clap::Args;
 
 use super::evaluate;
-use crate::progress::{awaited, bar};
+use crate::progress::{bar, with_spinner};
 use crate::{estimate, files};
 
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         rows.extend(files::read_table(file, data::read)?);
     }
     // Few Transformers have been measured: most training data of the classifiers is generated, and labelled by the static estimator.
-    rows.extend(awaited("drawing networks", replayed_transformers));
+    rows.extend(with_spinner("drawing networks", replayed_transformers));
     let bar = bar(0, "training");
     let files = train_all(&rows, arguments.seed, &|all| bar.step_of(all)).context("the weights cannot be written down");
     drop(bar);

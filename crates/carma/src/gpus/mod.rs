@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let clear = arguments.watch.is_some() && !arguments.json && std::io::stdout().is_terminal();
     loop {
         let began = Instant::now();
-        let report = view.look();
+        let report = view.sample();
         if clear {
             // Cursor home, clear the screen below.
             write!(output, "\x1b[H\x1b[J")?;
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         let Some(seconds) = arguments.watch else { return Ok(()) };
         thread::sleep(Duration::from_secs(seconds).saturating_sub(began.elapsed()));
         if checked.elapsed() >= INVENTORY {
-            view.renew()?;
+            view.refresh()?;
             checked = Instant::now();
         }
     }

@@ -159,12 +159,12 @@ impl Owners {
 
 /// A GPU, and its MIG instances.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Divided {
+pub(crate) struct PartitionedGpu {
     pub(crate) gpu: Gpu,
     pub(crate) parts: Vec<Part>,
 }
 
-impl Divided {
+impl PartitionedGpu {
     /// The GPU before its parts.
     pub(crate) fn devices(&self) -> impl Iterator<Item = &DeviceUuid> {
         std::iter::once(&self.gpu.uuid).chain(self.parts.iter().map(|part| &part.uuid))

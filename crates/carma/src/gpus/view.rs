@@ -11,7 +11,7 @@ use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, SourceState,
 use carma_gpu::{DeviceUuid, Driver, EventWatch, Exclusion, Gpu, GpuEvent, Incident, Inventory, Monitor, Observation, mig};
 
 use super::find::World;
-use super::report::{DeviceReport, Divided, GpuReport, Owners, Part, PartReport, Report};
+use super::report::{DeviceReport, GpuReport, Owners, Part, PartReport, PartitionedGpu, Report};
 
 /// A source needs two samples for its first counters.
 const FIRST_COUNTERS: Duration = Duration::from_millis(2500);
@@ -23,7 +23,7 @@ pub(super) struct View {
     driver: Arc<Driver>,
     world: World,
     inventory: Inventory,
-    gpus: Vec<Divided>,
+    gpus: Vec<PartitionedGpu>,
     profiler: Profiler,
     monitor: Monitor,
     owners: Owners,
@@ -54,7 +54,7 @@ impl View {
     }
 
     /// Sets everything up again if GPUs or instances were added or removed.
-    pub(super) fn renew(&mut self) -> Result<()> {
+    pub(super) fn refresh(&mut self) -> Result<()> {
         self.owners.prune();
         // A short silence of the driver changes nothing; missing answers are shown.
         if let Ok((inventory, gpus)) = Self::devices(&self.driver)
@@ -66,7 +66,7 @@ impl View {
         Ok(())
     }
 
-    fn devices(driver: &Driver) -> Result<(Inventory, Vec<Divided>)> {
+    fn devices(driver: &Driver) -> Result<(Inventory, Vec<PartitionedGpu>)> {
         let inventory = driver.inventory()?;
         let parts = |gpu: &Gpu| -> Result<Vec<Part>> {
             match gpu.mig {
@@ -77,7 +77,8 @@ impl View {
                 _ => Ok(Vec::new()),
             }
         };
-        let gpus = inventory.gpus.iter().map(|gpu| Ok(Divided { gpu: gpu.clone(), parts: parts(gpu)? })).collect::<Result<Vec<_>>>()?;
+        let gpus =
+            inventory.gpus.iter().map(|gpu| Ok(PartitionedGpu { gpu: gpu.clone(), parts: parts(gpu)? })).collect::<Result<Vec<_>>>()?;
         Ok((inventory, gpus))
     }
 
@@ -86,20 +87,20 @@ impl View {
         let until = Instant::now() + FIRST_COUNTERS;
         let missing = |gpu: &Gpu| self.profiler.counters(&gpu.uuid).is_none();
         // A started source will deliver; NVML does at the second sample.
-        let hopeful = |report: &SourceReport| match report.state {
+        let may_deliver = |report: &SourceReport| match report.state {
             SourceState::Starting => true,
             SourceState::Used(_) => report.source == Source::Gpm,
             SourceState::Spare => report.source == Source::Dcgmi,
             SourceState::Absent(_) => false,
         };
-        let wait = || self.inventory.gpus.iter().any(missing) && self.profiler.report().iter().any(hopeful);
+        let wait = || self.inventory.gpus.iter().any(missing) && self.profiler.report().iter().any(may_deliver);
         while Instant::now() < until && wait() {
             thread::sleep(Duration::from_millis(50));
         }
     }
 
-    pub(super) fn look(&mut self) -> Report {
-        let all: Vec<DeviceUuid> = self.gpus.iter().flat_map(Divided::devices).cloned().collect();
+    pub(super) fn sample(&mut self) -> Report {
+        let all: Vec<DeviceUuid> = self.gpus.iter().flat_map(PartitionedGpu::devices).cloned().collect();
         let (observations, changes) = self.monitor.sample(&self.driver, &all);
         for GpuEvent { device, incident } in self.events.iter().flat_map(EventWatch::recent).chain(changes) {
             device.map(|device| self.incidents.insert(device, (Instant::now(), incident)));
@@ -112,9 +113,9 @@ impl View {
         let reports: Vec<DeviceReport> = observations.into_iter().map(report).collect();
         // Observations come in the order of the devices.
         let mut seen = reports.into_iter();
-        let mut next = || seen.next().unwrap_or_else(|| DeviceReport::new(Err("it was not looked at"), None, &mut Owners::default()));
+        let mut next = || seen.next().unwrap_or_else(|| DeviceReport::new(Err("it was not sampled"), None, &mut Owners::default()));
         let mut gpus = Vec::new();
-        for Divided { gpu, parts } in &self.gpus {
+        for PartitionedGpu { gpu, parts } in &self.gpus {
             let state = next();
             let parts = parts.iter().map(|part| PartReport { part: part.clone(), state: next() }).collect();
             gpus.push(GpuReport {
@@ -153,8 +154,8 @@ impl View {
 }
 
 /// All devices with wanted counters.
-fn targets(gpus: &[Divided]) -> Vec<Target> {
-    let of = |Divided { gpu, parts }: &Divided| {
+fn targets(gpus: &[PartitionedGpu]) -> Vec<Target> {
+    let of = |PartitionedGpu { gpu, parts }: &PartitionedGpu| {
         let parts = parts.iter().map(|part| Target::instance(part.uuid.clone(), gpu.uuid.clone(), part.gpu_instance));
         std::iter::once(Target::gpu(gpu.uuid.clone())).chain(parts).collect::<Vec<_>>()
     };

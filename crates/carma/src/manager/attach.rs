@@ -9,13 +9,13 @@ use carma_manager::client::Client;
 use carma_manager::terminal::{self, AttachOutcome};
 use clap::Args;
 
-use super::ask::{Manager, NAMING};
+use super::common::{JOB_NAMES, Manager};
 use super::started::until_started;
-use super::wait::{Ends, ending, exit_code};
+use super::wait::{JobEnds, end_text, exit_code};
 use carma_format::printable;
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NAMING}\n\n~. at the beginning of a line leaves the job running; another who attaches takes over."))]
+#[command(after_help = format!("{JOB_NAMES}\n\n~. at the beginning of a line leaves the job running; another terminal that attaches takes over."))]
 pub(crate) struct Arguments {
     /// The job.
     #[arg(default_value = "last")]
@@ -34,19 +34,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Waits for the job's start, and then connects this terminal to it until the job ends or the user detaches.
 pub(crate) fn attach(mut client: Client, job: JobId) -> Result<ExitCode> {
     let name = job.0.to_string();
-    let told = |client: &mut Client| {
+    let on_wait = |client: &mut Client| {
         let why = client.why(&name).map_or_else(|_| format!("{job} waits"), |why| why.text);
         eprintln!("carma: {}", printable(why.lines().next().unwrap_or_default()));
         eprintln!("carma: Ctrl-C leaves it waiting; `carma attach {name}` comes back, `carma cancel {name}` ends it");
     };
-    let detail = until_started(&mut client, job, 1, told)?;
+    let detail = until_started(&mut client, job, 1, on_wait)?;
     if detail.outcome().is_none() {
         eprintln!("carma: {job} runs; ~. at the beginning of a line leaves it running");
         let left = match terminal::attach(client.another()?.terminal(&name)?, stdin(), stdout())? {
             AttachOutcome::Ended(_) => None,
             AttachOutcome::Detached => Some(ExitCode::SUCCESS),
             AttachOutcome::TakenOver => {
-                eprintln!("carma: somebody attached elsewhere");
+                eprintln!("carma: another terminal took over");
                 Some(ExitCode::SUCCESS)
             }
             AttachOutcome::Signalled(signal) => Some(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))),
@@ -60,8 +60,8 @@ pub(crate) fn attach(mut client: Client, job: JobId) -> Result<ExitCode> {
             return Ok(code);
         }
     }
-    let mut ends = Ends { client: &mut client, jobs: [job].into_iter(), until: None };
+    let mut ends = JobEnds { client: &mut client, jobs: [job].into_iter(), until: None };
     let Some(over) = ends.next().transpose()?.flatten() else { return Ok(ExitCode::FAILURE) };
-    eprintln!("carma: {}", ending(&over));
+    eprintln!("carma: {}", end_text(&over));
     Ok(exit_code(over.outcome().into_iter()))
 }

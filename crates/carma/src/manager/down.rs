@@ -12,11 +12,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::ask::Manager;
+use super::common::Manager;
 use carma_format::count;
 
-/// Poll interval.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -34,10 +33,10 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let client = &mut arguments.manager.connect()?;
     let process = process(client)?;
     client.shutdown(Shutdown { drain: arguments.drain })?;
-    let mut told = None;
+    let mut reported = None;
     while !gone(process.as_ref()) {
         match client.status() {
-            Ok(status) => progress(&mut told, status.jobs, arguments.drain),
+            Ok(status) => progress(&mut reported, status.jobs, arguments.drain),
             // If its process is not visible, an unreachable manager has ended.
             Err(ClientError::Unreachable { .. } | ClientError::BrokenOff(_)) if process.is_none() => break,
             Err(_) => {}
@@ -56,15 +55,15 @@ fn process(client: &mut Client) -> Result<Option<OwnedFd>> {
 /// Waits a moment for the end of the process.
 fn gone(process: Option<&OwnedFd>) -> bool {
     let Some(process) = process else {
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
         return false;
     };
-    let look = Timespec { tv_sec: 0, tv_nsec: LOOK.as_nanos() as _ };
-    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&look)).is_ok_and(|ready| ready > 0)
+    let timeout = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.as_nanos() as _ };
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&timeout)).is_ok_and(|ready| ready > 0)
 }
 
-fn progress(told: &mut Option<u64>, Counts { running, .. }: Counts, drain: bool) {
-    if drain && told.replace(running) != Some(running) && running > 0 {
+fn progress(reported: &mut Option<u64>, Counts { running, .. }: Counts, drain: bool) {
+    if drain && reported.replace(running) != Some(running) && running > 0 {
         eprintln!("carma: waiting for {}", count(running as usize, "running job"));
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 
-use super::ask::Manager;
+use super::common::Manager;
 
 #[derive(Debug, Args)]
 #[command(after_help = "A GPU is its number, as `carma gpus` shows it, or its name in `carma why`, as in s0/gpu3 or s0/gpu3/mig1.")]

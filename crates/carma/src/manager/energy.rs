@@ -8,11 +8,11 @@ use clap::Args;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Zoned};
 
-use super::ask::{Manager, Times, Whose, write_json};
+use super::common::{AnswerArguments, TimeRange, UserFilter, write_json};
 use carma_format::energy;
 use carma_format::{left, right, write_table};
 
-const JOULES_PER_KILOWATT_HOUR: f64 = 3.6e6;
+pub(crate) const JOULES_PER_KILOWATT_HOUR: f64 = 3.6e6;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -25,20 +25,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = ["job", "user", "day"], default_value = "user")]
     by: String,
     #[command(flatten)]
-    whose: Whose,
+    users: UserFilter,
     #[command(flatten)]
-    times: Times,
+    range: TimeRange,
     /// What a kilowatt-hour costs.
     #[arg(long)]
     price: Option<f64>,
     /// Grams of CO2 a kilowatt-hour.
     #[arg(long)]
     carbon: Option<f64>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    answer: AnswerArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
@@ -47,13 +44,13 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         "day" => EnergyKind::Day,
         _ => EnergyKind::User,
     };
-    let client = &mut arguments.manager.connect()?;
-    let (since, until) = arguments.times.span(client)?;
-    let query = EnergyQuery { by, ahead: Zoned::now().offset().seconds() / 60, user: arguments.whose.user(), since, until };
+    let client = &mut arguments.answer.manager.connect()?;
+    let (since, until) = arguments.range.span(client)?;
+    let query = EnergyQuery { by, ahead: Zoned::now().offset().seconds() / 60, user: arguments.users.user(), since, until };
     let mut report = client.energy(&query)?;
     report.price = arguments.price.or(report.price);
     report.carbon = arguments.carbon.or(report.carbon);
-    if arguments.json { write_json(&report, output) } else { table(&report, by, output) }
+    if arguments.answer.json { write_json(&report, output) } else { table(&report, by, output) }
 }
 
 fn table(report: &EnergyReport, by: EnergyKind, output: &mut impl Write) -> Result<()> {
@@ -63,7 +60,7 @@ fn table(report: &EnergyReport, by: EnergyKind, output: &mut impl Write) -> Resu
         let carbon = report.carbon.map_or_else(|| "-".to_owned(), |grams| grams_of(units * grams));
         [name, attempts.to_string(), energy(joules), cost, carbon]
     };
-    let mut rows: Vec<_> = report.sums.iter().map(|sum| row(named(&sum.of), sum.attempts, sum.energy.0)).collect();
+    let mut rows: Vec<_> = report.sums.iter().map(|sum| row(label(&sum.of), sum.attempts, sum.energy.0)).collect();
     let (attempts, joules) = report.sums.iter().fold((0, 0.0), |(attempts, joules), sum| (attempts + sum.attempts, joules + sum.energy.0));
     rows.push(row("total".to_owned(), attempts, joules));
     let title = match by {
@@ -75,7 +72,7 @@ fn table(report: &EnergyReport, by: EnergyKind, output: &mut impl Write) -> Resu
     Ok(write_table(columns, &rows, output)?)
 }
 
-fn named(of: &EnergyOf) -> String {
+fn label(of: &EnergyOf) -> String {
     match of {
         EnergyOf::Job(job) => job.0.to_string(),
         EnergyOf::User { name, .. } => name.clone(),

@@ -12,13 +12,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ask::{Manager, Times, Whose};
+use super::common::{Manager, TimeRange, UserFilter};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-CSV has a row for each attempt, and one for a job that was never started; times \
+CSV has a row for each attempt, and one for a job that was never started; range \
 are UTC, several devices or peaks are divided by spaces. JSON is a job a line, \
-as the manager knows it. Times select jobs by when they were submitted. Of jobs \
+as the manager knows it. TimeRange select jobs by when they were submitted. Of jobs \
 that are not yours you get what you may see.\n\n\
 Example:\n  carma export --since 30d > jobs.csv")]
 pub(crate) struct Arguments {
@@ -26,12 +26,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = Form::Csv)]
     format: Form,
     #[command(flatten)]
-    whose: Whose,
+    users: UserFilter,
     /// Only jobs in this state.
     #[arg(long)]
     state: Option<Phase>,
     #[command(flatten)]
-    times: Times,
+    range: TimeRange,
     #[command(flatten)]
     manager: Manager,
 }
@@ -46,8 +46,8 @@ enum Form {
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let mut client = arguments.manager.connect()?;
-    let (since, until) = arguments.times.span(&mut client)?;
-    let query = HistoryQuery { user: arguments.whose.user(), state: arguments.state, since, until, ..HistoryQuery::default() };
+    let (since, until) = arguments.range.span(&mut client)?;
+    let query = HistoryQuery { user: arguments.users.user(), state: arguments.state, since, until, ..HistoryQuery::default() };
     let mut jobs = client.export(&query)?;
     match arguments.format {
         Form::Json => jobs.try_for_each(|job| Ok(writeln!(output, "{}", serde_json::to_string(&job?)?)?)),

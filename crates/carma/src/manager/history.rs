@@ -8,20 +8,20 @@ use carma_manager::store::{Phase, UnixMillis};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::ask::{Listing, Times, Whose, history, now, write_json};
+use super::common::{Listing, TimeRange, UserFilter, history, now, write_json};
 use super::queue::identity;
-use super::words::{moment, span};
+use super::text::{moment, span};
 use carma_format::clock;
 use carma_format::{left, right, write_table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 TOOK is the time from submission to the end; of jobs that are not over, until \
-now. Times select jobs by when they were submitted.\n\n\
+now. TimeRange select jobs by when they were submitted.\n\n\
 Examples:\n  carma history --mine --since 7d\n  carma history --state done --name resnet --all --json")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    whose: Whose,
+    users: UserFilter,
     /// Only jobs in this state: held, queued, starting, running, recovering, preempted or done.
     #[arg(long)]
     state: Option<Phase>,
@@ -32,16 +32,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     #[command(flatten)]
-    times: Times,
+    range: TimeRange,
     #[command(flatten)]
     listing: Listing,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let client = &mut arguments.listing.manager.connect()?;
-    let (since, until) = arguments.times.span(client)?;
+    let client = &mut arguments.listing.answer.manager.connect()?;
+    let (since, until) = arguments.range.span(client)?;
     let query = HistoryQuery {
-        user: arguments.whose.user(),
+        user: arguments.users.user(),
         state: arguments.state,
         name: arguments.name.clone(),
         text: arguments.search.clone(),
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         ..HistoryQuery::default()
     };
     let jobs = history(client, query, arguments.listing.most().map(|most| most as usize))?;
-    if arguments.listing.json { write_json(&jobs, output) } else { table(&jobs, now(client)?, &TimeZone::system(), output) }
+    if arguments.listing.answer.json { write_json(&jobs, output) } else { table(&jobs, now(client)?, &TimeZone::system(), output) }
 }
 
 fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> Result<()> {

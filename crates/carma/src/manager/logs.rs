@@ -7,12 +7,12 @@ use carma_manager::api::{JobDetail, LogQuery, LogStream};
 use carma_manager::client::Client;
 use clap::Args;
 
-use super::ask::{Manager, NAMING};
+use super::common::{JOB_NAMES, Manager};
 use super::started::until_started;
 use carma_format::printable;
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NAMING}\n\nOf a long log its beginning and its end are kept.\n\n\
+#[command(after_help = format!("{JOB_NAMES}\n\nOf a long log its beginning and its end are kept.\n\n\
 Examples:\n  carma logs -f last\n  carma logs -n 20 --stderr @train\n  carma logs 12 --attempt 1"))]
 pub(crate) struct Arguments {
     /// The job.
@@ -63,13 +63,13 @@ fn follow(client: &mut Client, job: &str, mut query: LogQuery, output: &mut impl
     loop {
         let detail = until_started(client, id, number, |_| eprintln!("carma: {id} has not started attempt {number} yet"))?;
         if detail.attempts.iter().all(|attempt| attempt.attempt.number < number) {
-            tell(&detail, only);
+            print_end(&detail, only);
             return Ok(());
         }
         query.attempt = Some(number);
         print(client, &name, query, output)?;
         if only.is_some() {
-            tell(&client.job(&name)?, only);
+            print_end(&client.job(&name)?, only);
             return Ok(());
         }
         query.lines = None;
@@ -78,7 +78,7 @@ fn follow(client: &mut Client, job: &str, mut query: LogQuery, output: &mut impl
 }
 
 /// Prints how the job, or the requested attempt, ended.
-fn tell(detail: &JobDetail, only: Option<u32>) {
+fn print_end(detail: &JobDetail, only: Option<u32>) {
     let attempt = detail.attempts.iter().find(|attempt| Some(attempt.attempt.number) == only);
     let end = match attempt {
         Some(attempt) => attempt.verdict.as_ref().map(|end| format!("{}: {end}", attempt.attempt)),

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 
-use super::ask::Manager;
+use super::common::Manager;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -1,8 +1,8 @@
 //! Commands that query a running manager. Each has its own file, and a line in the two tables here.
 
-mod act;
-mod ask;
+mod action;
 mod attach;
+mod common;
 mod down;
 mod drain;
 mod energy;
@@ -16,20 +16,20 @@ mod shares;
 mod show;
 mod started;
 mod status;
+mod text;
 mod wait;
 mod why;
-mod words;
 
-pub(crate) use act::past;
-pub(crate) use ask::{Manager, Moment, user, write_json};
+pub(crate) use action::past_participle;
 pub(crate) use attach::attach;
-pub(crate) use energy::day;
+pub(crate) use common::{AnswerArguments, Manager, Moment, user, write_json};
+pub(crate) use energy::{JOULES_PER_KILOWATT_HOUR, day};
 pub(crate) use queue::identity;
 #[cfg(test)]
 pub(crate) use show::sample;
 pub(crate) use show::write as write_job;
-pub(crate) use wait::{Ends, ending, exit_code};
-pub(crate) use words::{command_words, devices, estimate, moment, numbers};
+pub(crate) use text::{command_text, devices, estimate, moment, numbers, span};
+pub(crate) use wait::{JobEnds, end_text, exit_code};
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -53,13 +53,13 @@ pub(crate) enum Command {
     /// Wait until jobs are over.
     Wait(wait::Arguments),
     /// End jobs, whether they run or wait.
-    Cancel(act::CancelArguments),
+    Cancel(action::CancelArguments),
     /// Keep waiting jobs back.
-    Hold(act::Arguments),
+    Hold(action::Arguments),
     /// Let held jobs wait for their turn again.
-    Release(act::Arguments),
+    Release(action::Arguments),
     /// Stop running jobs, after a checkpoint where they can, and put them back.
-    Requeue(act::Arguments),
+    Requeue(action::Arguments),
     /// Change the priority or the time limit of jobs.
     Set(set::Arguments),
     /// List jobs, those that are over too, the latest first.
@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Energy(energy::Arguments),
     /// Show what users have had of the GPUs, and who is next.
     #[command(after_help = shares::HELP)]
-    Shares(ask::Overall),
+    Shares(AnswerArguments),
     /// Print everything about many jobs, as CSV or JSON.
     Export(export::Arguments),
     /// Let GPUs take nothing new; what runs there goes on.
@@ -76,7 +76,7 @@ pub(crate) enum Command {
     /// Let drained GPUs take jobs again.
     Resume(drain::Arguments),
     /// Say how the manager is.
-    Status(ask::Overall),
+    Status(AnswerArguments),
     /// Print metrics of the manager, its GPUs and jobs, as Prometheus reads them.
     Metrics(metrics::Arguments),
     /// Stop the manager; its jobs go on, and the next manager finds them.
@@ -93,10 +93,10 @@ impl Command {
             Self::Logs(arguments) => logs::run(arguments, output),
             Self::Attach(arguments) => return attach::run(arguments),
             Self::Wait(arguments) => return wait::run(arguments, output),
-            Self::Cancel(arguments) => act::cancel(arguments, output),
-            Self::Hold(arguments) => act::run(arguments, &JobAction::Hold, output),
-            Self::Release(arguments) => act::run(arguments, &JobAction::Release, output),
-            Self::Requeue(arguments) => act::run(arguments, &JobAction::Requeue, output),
+            Self::Cancel(arguments) => action::cancel(arguments, output),
+            Self::Hold(arguments) => action::run(arguments, &JobAction::Hold, output),
+            Self::Release(arguments) => action::run(arguments, &JobAction::Release, output),
+            Self::Requeue(arguments) => action::run(arguments, &JobAction::Requeue, output),
             Self::Set(arguments) => set::run(arguments, output),
             Self::History(arguments) => history::run(arguments, output),
             Self::Energy(arguments) => energy::run(arguments, output),

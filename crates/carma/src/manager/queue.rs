@@ -7,8 +7,8 @@ use carma_core::MiB;
 use carma_manager::api::{ArrayPlace, Counts, Queue, QueueQuery, QueueRow};
 use clap::Args;
 
-use super::ask::{Listing, Whose, write_json};
-use super::words::devices;
+use super::common::{Listing, UserFilter, write_json};
+use super::text::devices;
 use carma_format::clock;
 use carma_format::{left, right, write_table};
 
@@ -21,25 +21,25 @@ and what a waiting one waits for: `carma why JOB` says it in full.\n\n\
 Examples:\n  carma queue --mine\n  carma q -u ada --json | jq '.jobs[].id'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    whose: Whose,
+    users: UserFilter,
     #[command(flatten)]
     listing: Listing,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let Arguments { whose, listing } = arguments;
-    let (client, user) = (&mut listing.manager.connect()?, whose.user());
+    let Arguments { users, listing } = arguments;
+    let (client, user) = (&mut listing.answer.manager.connect()?, users.user());
     let queue = match listing.most() {
         Some(most) => client.queue(&QueueQuery { user, each: Some(most), ..QueueQuery::default() })?,
         None => client.whole_queue(user)?,
     };
-    if listing.json {
+    if listing.answer.json {
         return write_json(&queue, output);
     }
     table(&queue, output)?;
     let Counts { running, waiting, held } = queue.counts;
     let more = (running + waiting + held).saturating_sub(queue.jobs.len() as u64);
-    if more > 0 && whose.user().is_none() {
+    if more > 0 && users.user().is_none() {
         eprintln!("carma: {more} more; --all lists them");
     }
     if std::io::stdout().is_terminal() {
@@ -70,8 +70,8 @@ fn table(queue: &Queue, output: &mut impl Write) -> Result<()> {
 fn row(job: &QueueRow) -> [String; 8] {
     let gibibytes = |MiB(size)| format!("{:.1}G", size as f64 / 1024.0);
     let progress = job.progress.map(|share| format!("{:.0} %", share * 100.0));
-    let again = (job.attempts > 1).then(|| format!("attempt {}", job.attempts));
-    let running = || [progress, again].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let retry = (job.attempts > 1).then(|| format!("attempt {}", job.attempts));
+    let running = || [progress, retry].into_iter().flatten().collect::<Vec<_>>().join(", ");
     [
         identity(job.id, job.array),
         job.name.clone().unwrap_or_else(|| "-".to_owned()),

@@ -8,11 +8,11 @@ use carma_manager::api::{JobAction, JobChange};
 use carma_manager::submission::time_limit;
 use clap::Args;
 
-use super::act::{each, tell};
-use super::ask::{Manager, NAMING};
+use super::action::{apply, report};
+use super::common::{AnswerArguments, JOB_NAMES};
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NAMING} The number of an array means all of its jobs.\n\n\
+#[command(after_help = format!("{JOB_NAMES} The number of an array means all of its jobs.\n\n\
 Examples:\n  carma set 12 --priority -5\n  carma set last --time 2:00:00\n  carma set @train --time none"))]
 #[group(id = "change", required = true, multiple = true, args = ["priority", "time"])]
 pub(crate) struct Arguments {
@@ -25,17 +25,14 @@ pub(crate) struct Arguments {
     /// The new limit of an attempt's time, counted from its launch: minutes, or as in 90s, 12h, 1:30:00; none lifts it.
     #[arg(short, long, value_name = "LIMIT", value_parser = limit)]
     time: Option<LimitChange>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    answer: AnswerArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let change = JobChange { priority: arguments.priority.map(Priority), time_limit: arguments.time.unwrap_or_default() };
-    let act = JobAction::Change(change);
-    tell(&each(&mut arguments.manager.connect()?, &arguments.jobs, &act)?, &act, arguments.json, output)
+    let action = JobAction::Change(change);
+    report(&apply(&mut arguments.answer.manager.connect()?, &arguments.jobs, &action)?, &action, arguments.answer.json, output)
 }
 
 fn limit(text: &str) -> Result<LimitChange, String> {
@@ -61,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_change_is_needed_and_a_limit_is_slurms_or_none() {
-        let read = |words: &[&str]| Line::try_parse_from([&["set", "12"], words].concat()).map(|line| line.arguments);
+        let read = |flags: &[&str]| Line::try_parse_from([&["set", "12"], flags].concat()).map(|line| line.arguments);
         assert!(read(&[]).unwrap_err().to_string().contains("--priority <PRIORITY>|--time <LIMIT>"));
         let limits = ["90", "none", "unlimited"].map(|limit| read(&["--time", limit]).unwrap().time);
         assert_eq!(limits, [LimitChange::Set(Seconds::from_secs(5400)), LimitChange::Remove, LimitChange::Remove].map(Some));

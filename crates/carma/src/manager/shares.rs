@@ -6,7 +6,7 @@ use anyhow::Result;
 use carma_manager::api::ShareRow;
 use nix::unistd::{Gid, Group, Uid, User};
 
-use super::ask::{Overall, write_json};
+use super::common::{AnswerArguments, write_json};
 use carma_format::{left, right, write_table};
 
 pub(super) const HELP: &str = "\
@@ -17,13 +17,13 @@ take; STANDS is their sum over the user's share within its group. NOW is how \
 many GPUs it takes.\n\n\
 Examples:\n  carma shares\n  carma shares --json | jq '.[] | [.uid, .standing]'";
 
-pub(super) fn run(arguments: &Overall, output: &mut impl Write) -> Result<()> {
+pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
     let shares = arguments.manager.connect()?.shares()?;
     if arguments.json {
         return write_json(&shares, output);
     }
     if shares.is_empty() {
-        eprintln!("carma: nobody has had anything, or queue.fair_share is not set");
+        eprintln!("carma: no user has used a GPU, or queue.fair_share is not set");
     }
     let user = |uid: u32| User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name);
     let group = |gid: u32| Group::from_gid(Gid::from_raw(gid)).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name);

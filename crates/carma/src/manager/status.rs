@@ -6,11 +6,11 @@ use anyhow::Result;
 use carma_manager::api::Status;
 use carma_manager::client::Address;
 
-use super::ask::{Overall, write_json};
+use super::common::{AnswerArguments, write_json};
 use carma_format::printable;
 use carma_format::{count, duration, wrapped};
 
-pub(super) fn run(arguments: &Overall, output: &mut impl Write) -> Result<()> {
+pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
     let mut client = arguments.manager.connect()?;
     let status = client.status()?;
     if arguments.json { write_json(&status, output) } else { Ok(write!(output, "{}", text(&status, client.address()))?) }
@@ -19,17 +19,17 @@ pub(super) fn run(arguments: &Overall, output: &mut impl Write) -> Result<()> {
 fn text(status: &Status, address: &Address) -> String {
     let Status { version, pid, up, world, speed, policy, jobs, .. } = status;
     let faster = if (speed - 1.0).abs() < f64::EPSILON { String::new() } else { format!(", time {speed}x as fast") };
-    let standing = match (status.observes, status.draining) {
+    let mode = match (status.observes, status.draining) {
         (true, _) => " It observes, and launches nothing.",
         (false, true) => " It launches nothing more, and ends when nothing runs.",
         (false, false) => "",
     };
     let lines = [
-        format!("carma {version}, process {pid}, up for {}, at {address}.{standing}", duration(up.get())),
+        format!("carma {version}, process {pid}, up for {}, at {address}.{mode}", duration(up.get())),
         format!("{} ({world}{faster}), policy {policy}.", count(status.gpus as usize, "GPU")),
         format!("{} running, {} waiting, {} held.", jobs.running, jobs.waiting, jobs.held),
     ];
-    let left_out = status.left_out.iter().map(|words| format!("{words}."));
+    let left_out = status.left_out.iter().map(|reason| format!("{reason}."));
     let not_enforced = status.not_enforced.join(", ");
     let not_enforced = (!not_enforced.is_empty()).then(|| format!("Limits of jobs that are not enforced here: {not_enforced}."));
     let troubles = status.troubles.iter().map(|trouble| format!("! {trouble}"));

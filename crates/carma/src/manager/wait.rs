@@ -1,4 +1,4 @@
-//! `carma wait`: waits until jobs are over.
+//! `carma wait`: waits until jobs have ended.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -12,18 +12,18 @@ use carma_manager::client::{Client, ClientError};
 use carma_manager::submission::time_limit;
 use clap::Args;
 
-use super::ask::{Manager, NAMING, named, write_json};
+use super::common::{AnswerArguments, JOB_NAMES, resolve, write_json};
 use carma_format::printable;
 
 /// Longest tolerated absence of a manager; a wait survives its restart.
-const ABSENCE: Duration = Duration::from_secs(60);
+const RESTART_TIMEOUT: Duration = Duration::from_secs(60);
 /// Duration of one long poll.
-const ROUND: Duration = Duration::from_secs(30);
+const LONG_POLL: Duration = Duration::from_secs(30);
 /// The exit code of `timeout`.
 const TIMED_OUT: u8 = 124;
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NAMING} The number of an array means all of its jobs.\n\n\
+#[command(after_help = format!("{JOB_NAMES} The number of an array means all of its jobs.\n\n\
 It exits with 0 where all succeeded, with a job's own exit code where that one \
 failed, with 1 where several did or one ended otherwise, and with 124 when the \
 time is over.\n\n\
@@ -38,40 +38,37 @@ pub(crate) struct Arguments {
     /// Do not say how they ended.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// Print the jobs as JSON, when all are over.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    answer: AnswerArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<ExitCode> {
-    let client = &mut arguments.manager.connect()?;
+    let client = &mut arguments.answer.manager.connect()?;
     let mut jobs = Vec::new();
     for name in &arguments.jobs {
-        jobs.extend(named(client, name)?);
+        jobs.extend(resolve(client, name)?);
     }
     let until = arguments.timeout.map(|timeout| Instant::now() + Duration::from_secs_f64(timeout.get()));
-    let mut over = Vec::new();
-    for end in (Ends { client, jobs: jobs.into_iter(), until }) {
+    let mut finished = Vec::new();
+    for end in (JobEnds { client, jobs: jobs.into_iter(), until }) {
         let Some(job) = end? else {
-            eprintln!("carma: the time is over, and not all jobs are");
+            eprintln!("carma: timeout: not all jobs have ended");
             return Ok(ExitCode::from(TIMED_OUT));
         };
-        if !arguments.quiet && !arguments.json {
-            writeln!(output, "{}", ending(&job))?;
+        if !arguments.quiet && !arguments.answer.json {
+            writeln!(output, "{}", end_text(&job))?;
             output.flush()?;
         }
-        over.push(job);
+        finished.push(job);
     }
-    if arguments.json {
-        write_json(&over, output)?;
+    if arguments.answer.json {
+        write_json(&finished, output)?;
     }
-    Ok(exit_code(over.iter().filter_map(JobDetail::outcome)))
+    Ok(exit_code(finished.iter().filter_map(JobDetail::outcome)))
 }
 
 /// How a job ended, for people.
-pub(crate) fn ending(job: &JobDetail) -> String {
+pub(crate) fn end_text(job: &JobDetail) -> String {
     printable(&format!("{}: {}", job.id, job.state))
 }
 
@@ -79,31 +76,31 @@ fn timeout(text: &str) -> Result<Seconds, String> {
     time_limit(text).map_err(|problem| problem.to_string())?.ok_or_else(|| "leave it out to wait for as long as it takes".to_owned())
 }
 
-/// Finished jobs, one after the other; none for a job that is not over at the timeout.
-pub(crate) struct Ends<'a, Jobs> {
+/// Finished jobs, one after the other; none for a job that still runs or waits at the timeout.
+pub(crate) struct JobEnds<'a, Jobs> {
     pub(crate) client: &'a mut Client,
     pub(crate) jobs: Jobs,
     pub(crate) until: Option<Instant>,
 }
 
-impl<Jobs: Iterator<Item = JobId>> Iterator for Ends<'_, Jobs> {
+impl<Jobs: Iterator<Item = JobId>> Iterator for JobEnds<'_, Jobs> {
     type Item = Result<Option<JobDetail>, ClientError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let job = self.jobs.next()?;
-        Some(self.end(job))
+        Some(self.wait_for(job))
     }
 }
 
-impl<Jobs> Ends<'_, Jobs> {
-    fn end(&mut self, job: JobId) -> Result<Option<JobDetail>, ClientError> {
-        let mut seen = Instant::now();
+impl<Jobs> JobEnds<'_, Jobs> {
+    fn wait_for(&mut self, job: JobId) -> Result<Option<JobDetail>, ClientError> {
+        let mut last_answer = Instant::now();
         loop {
-            let left = self.until.map_or(ROUND, |until| until.saturating_duration_since(Instant::now()).min(ROUND));
+            let left = self.until.map_or(LONG_POLL, |until| until.saturating_duration_since(Instant::now()).min(LONG_POLL));
             match self.client.wait(job, WaitQuery { seconds: Some(left.as_secs_f64().ceil() as u32) }) {
                 Ok(detail) if detail.outcome().is_some() => return Ok(Some(detail)),
-                Ok(_) => seen = Instant::now(),
-                Err(error) if !error.is_absence() || seen.elapsed() > ABSENCE => return Err(error),
+                Ok(_) => last_answer = Instant::now(),
+                Err(error) if !error.is_absence() || last_answer.elapsed() > RESTART_TIMEOUT => return Err(error),
                 Err(_) => thread::sleep(Duration::from_millis(250)),
             }
             if self.until.is_some_and(|until| until <= Instant::now()) {

@@ -5,19 +5,19 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 
-use super::ask::{NAMING, OneJob, write_json};
+use super::common::{JOB_NAMES, JobArguments, write_json};
 use carma_format::printable;
 
 #[derive(Debug, Args)]
-#[command(after_help = NAMING)]
+#[command(after_help = JOB_NAMES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    question: OneJob,
+    job: JobArguments,
 }
 
-pub(super) fn run(Arguments { question }: &Arguments, output: &mut impl Write) -> Result<()> {
-    let why = question.manager.connect()?.why(&question.job)?;
-    if question.json {
+pub(super) fn run(Arguments { job: JobArguments { job, answer } }: &Arguments, output: &mut impl Write) -> Result<()> {
+    let why = answer.manager.connect()?.why(job)?;
+    if answer.json {
         return write_json(&why, output);
     }
     Ok(why.text.lines().try_for_each(|line| writeln!(output, "{}", printable(line)))?)

@@ -40,7 +40,7 @@ impl MpsFolder {
     }
 
     /// Saves a change of the compute mode until any process stops the daemon.
-    pub(super) fn keep(&self, change: &ComputeModeChange) -> Result<()> {
+    pub(super) fn save(&self, change: &ComputeModeChange) -> Result<()> {
         // After a restart of the daemon, the first saved mode counts.
         if self.change().exists() {
             return Ok(());
@@ -48,7 +48,7 @@ impl MpsFolder {
         fs::write(self.change(), serde_json::to_vec(change)?).with_context(|| format!("cannot write {}", self.change().display()))
     }
 
-    pub(super) fn kept(&self) -> Result<Option<ComputeModeChange>> {
+    pub(super) fn saved(&self) -> Result<Option<ComputeModeChange>> {
         match fs::read(self.change()) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text).with_context(|| format!("{} is damaged", self.change().display()))?)),
             Err(_) => Ok(None),

@@ -82,7 +82,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
             folder.control().start(limits.limits())?;
             if !shared {
                 let change = ComputeModeChange::plan(&driver, &gpu.uuid, ComputeAccess::ExclusiveProcess)?;
-                folder.keep(&change)?;
+                folder.save(&change)?;
                 let made = change.make(&driver);
                 if made.is_err() {
                     folder.forget();
@@ -97,7 +97,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
             let gpu = choose(&inventory, gpu)?;
             let folder = folder(gpu);
             folder.control().stop(Duration::from_secs(*patience))?;
-            if let Some(change) = folder.kept()? {
+            if let Some(change) = folder.saved()? {
                 change.restore(&driver)?;
                 folder.forget();
             }
@@ -105,9 +105,11 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
         }
         Command::Status => {
             for gpu in &inventory.gpus {
-                let says =
-                    folder(gpu).control().health().map_or_else(|error| format!("MPS cannot be asked: {error}"), |health| words(&health));
-                writeln!(output, "GPU {}  {:<24}  {says}", gpu.index, gpu.name)?;
+                let text = folder(gpu)
+                    .control()
+                    .health()
+                    .map_or_else(|error| format!("MPS cannot be asked: {error}"), |health| health_text(&health));
+                writeln!(output, "GPU {}  {:<24}  {text}", gpu.index, gpu.name)?;
             }
             Ok(())
         }
@@ -146,13 +148,13 @@ fn check_free(driver: &Driver, gpu: &Gpu, shared: bool) -> Result<()> {
     Ok(())
 }
 
-fn words(health: &Health) -> String {
+fn health_text(health: &Health) -> String {
     match health {
         Health::NotRunning => "no MPS".to_owned(),
         Health::Idle => "MPS waits for its first client".to_owned(),
         Health::Unresponsive => "the MPS daemon does not answer".to_owned(),
         Health::Serving(server) => {
-            let owner = ownership(server.pid).and_then(|owner| owner.user).unwrap_or_else(|| "somebody".to_owned());
+            let owner = ownership(server.pid).and_then(|owner| owner.user).unwrap_or_else(|| "an unknown user".to_owned());
             format!("MPS server {} serves {owner}: {}", server.pid, count(server.clients.len(), "client"))
         }
         Health::Faulty(server) => {

@@ -1,7 +1,7 @@
 //! `carma notify`: the user's notifications, and their channels.
 
+mod add;
 mod deliver;
-mod wish;
 
 pub(crate) use deliver::{Arguments as DeliverArguments, run as deliver};
 
@@ -11,30 +11,21 @@ use anyhow::{Result, ensure};
 use carma_manager::api::{Channel, Notification};
 use clap::{Args, Subcommand};
 
-use crate::manager::{Manager, write_json};
+use crate::manager::{AnswerArguments, Manager, write_json};
+use add::AddArguments;
 use carma_format::count;
 use carma_format::{left, printable, right, write_table};
-use wish::AddArguments;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List what you are told of.
-    List(ListArguments),
+    List(AnswerArguments),
     /// Be told by another way, or by the same on other occasions.
     Add(AddArguments),
     /// Be told no longer by these ways.
     Remove(RemoveArguments),
     /// Be told something now, by all ways, and see which of them work.
-    Test(ListArguments),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ListArguments {
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    manager: Manager,
+    Test(AnswerArguments),
 }
 
 #[derive(Debug, Args)]
@@ -58,54 +49,54 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
     }
 }
 
-fn list(arguments: &ListArguments, output: &mut impl Write) -> Result<()> {
-    let wishes = arguments.manager.connect()?.notifications()?;
+fn list(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
+    let notifications = arguments.manager.connect()?.notifications()?;
     if arguments.json {
-        return write_json(&wishes, output);
+        return write_json(&notifications, output);
     }
-    if wishes.is_empty() {
+    if notifications.is_empty() {
         eprintln!("carma: you are told of nothing; see carma notify add --help");
         return Ok(());
     }
-    let row = |(place, wish): (usize, &Notification)| [(place + 1).to_string(), occasions(wish), shown(&wish.by)];
-    let rows: Vec<_> = wishes.iter().enumerate().map(row).collect();
+    let row = |(place, notification): (usize, &Notification)| [(place + 1).to_string(), occasions(notification), shown(&notification.by)];
+    let rows: Vec<_> = notifications.iter().enumerate().map(row).collect();
     Ok(write_table([right("N", 3), left("WHEN", 26), left("HOW", 200)], &rows, output)?)
 }
 
 fn add(arguments: &AddArguments, output: &mut impl Write) -> Result<()> {
     let client = &mut arguments.manager.connect()?;
-    let mut wishes = client.notifications()?;
-    let wish = arguments.wish();
+    let mut notifications = client.notifications()?;
+    let notification = arguments.notification();
     // The same channel again replaces its events.
-    match wishes.iter_mut().find(|other| other.by == wish.by) {
-        Some(other) => other.on.clone_from(&wish.on),
-        None => wishes.push(wish.clone()),
+    match notifications.iter_mut().find(|other| other.by == notification.by) {
+        Some(other) => other.on.clone_from(&notification.on),
+        None => notifications.push(notification.clone()),
     }
-    client.set_notifications(&wishes)?;
-    Ok(writeln!(output, "on {} you are told by: {}", occasions(&wish).replace(',', ", "), printable(&wish.by.to_string()))?)
+    client.set_notifications(&notifications)?;
+    Ok(writeln!(output, "on {} you are told by: {}", occasions(&notification).replace(',', ", "), printable(&notification.by.to_string()))?)
 }
 
 fn remove(arguments: &RemoveArguments, output: &mut impl Write) -> Result<()> {
     let client = &mut arguments.manager.connect()?;
-    let wishes = client.notifications()?;
+    let notifications = client.notifications()?;
     for number in &arguments.numbers {
-        ensure!((1..=wishes.len()).contains(number), "there is no number {number}: see carma notify list");
+        ensure!((1..=notifications.len()).contains(number), "there is no number {number}: see carma notify list");
     }
-    let goes = |place: usize| arguments.all || arguments.numbers.contains(&(place + 1));
-    let (gone, stay): (Vec<_>, Vec<_>) = wishes.into_iter().enumerate().partition(|(place, _)| goes(*place));
-    let stay: Vec<Notification> = stay.into_iter().map(|(_, wish)| wish).collect();
-    client.set_notifications(&stay)?;
-    Ok(writeln!(output, "removed {}", count(gone.len(), "notification"))?)
+    let is_chosen = |place: usize| arguments.all || arguments.numbers.contains(&(place + 1));
+    let (removed, kept): (Vec<_>, Vec<_>) = notifications.into_iter().enumerate().partition(|(place, _)| is_chosen(*place));
+    let kept: Vec<Notification> = kept.into_iter().map(|(_, notification)| notification).collect();
+    client.set_notifications(&kept)?;
+    Ok(writeln!(output, "removed {}", count(removed.len(), "notification"))?)
 }
 
-fn test(arguments: &ListArguments, output: &mut impl Write) -> Result<()> {
+fn test(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
     let tried = arguments.manager.connect()?.try_notifications()?;
     if arguments.json {
         write_json(&tried, output)?;
     } else {
         for (place, tried) in tried.iter().enumerate() {
-            let became = tried.problem.as_ref().map_or_else(|| "told".to_owned(), |problem| format!("NOT TOLD: {problem}"));
-            writeln!(output, "{} {}: {}", place + 1, printable(&tried.by.to_string()), printable(&became))?;
+            let result = tried.problem.as_ref().map_or_else(|| "told".to_owned(), |problem| format!("NOT TOLD: {problem}"));
+            writeln!(output, "{} {}: {}", place + 1, printable(&tried.by.to_string()), printable(&result))?;
         }
     }
     ensure!(!tried.is_empty(), "you are told of nothing; see carma notify add --help");
@@ -115,9 +106,9 @@ fn test(arguments: &ListArguments, output: &mut impl Write) -> Result<()> {
 }
 
 /// When a notification is sent, in one word.
-fn occasions(wish: &Notification) -> String {
+fn occasions(notification: &Notification) -> String {
     let word = |occasion| serde_json::to_value(occasion).ok().and_then(|word| word.as_str().map(str::to_owned));
-    wish.on.iter().filter_map(word).collect::<Vec<_>>().join(",")
+    notification.on.iter().filter_map(word).collect::<Vec<_>>().join(",")
 }
 
 /// The channel, as its user may see it; the address of a webhook stays secret even there.

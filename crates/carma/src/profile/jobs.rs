@@ -14,7 +14,7 @@ use crate::gpus::World;
 /// Something to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Job {
-    pub(super) words: Vec<String>,
+    pub(super) command: Vec<String>,
     pub(super) directory: PathBuf,
 }
 
@@ -58,9 +58,9 @@ fn listed(text: &str, here: &Path) -> Result<Vec<(String, Job)>> {
         // The tables set names apart by these.
         let plain = |letter: char| !letter.is_whitespace() && !letter.is_control() && !",;\"".contains(letter);
         ensure!(!listed.name.is_empty() && listed.name.chars().all(plain), "{:?} is no name: letters, digits and -_.+ are", listed.name);
-        let words = ["sh", "-c", &listed.command].map(str::to_owned).to_vec();
+        let command = ["sh", "-c", &listed.command].map(str::to_owned).to_vec();
         let directory = listed.directory.map_or_else(|| here.to_owned(), |directory| here.join(directory));
-        Ok((listed.name, Job { words, directory }))
+        Ok((listed.name, Job { command, directory }))
     });
     jobs.collect()
 }
@@ -72,8 +72,8 @@ fn workload(name: &str, world: &World, here: &Path) -> Result<Job> {
         bail!("{name} is a workload of the catalogue, and these are real GPUs: list the commands to run in a TOML file");
     }
     let program = std::env::current_exe()?.display().to_string();
-    let words = [&program, "emu", "train", "--workload", &workload.name].map(str::to_owned).to_vec();
-    Ok(Job { words, directory: here.to_owned() })
+    let command = [&program, "emu", "train", "--workload", &workload.name].map(str::to_owned).to_vec();
+    Ok(Job { command, directory: here.to_owned() })
 }
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
         let text = "[[job]]\nname = \"a\"\ncommand = \"python a.py\"\ndirectory = \"sub\"\n[[job]]\nname = \"b\"\ncommand = \"./b\"\n";
         let jobs = listed(text, Path::new("/home")).unwrap();
         let summary: Vec<_> =
-            jobs.iter().map(|(name, job)| (name.as_str(), job.words[2].as_str(), job.directory.to_str().unwrap())).collect();
+            jobs.iter().map(|(name, job)| (name.as_str(), job.command[2].as_str(), job.directory.to_str().unwrap())).collect();
         assert_eq!(summary, [("a", "python a.py", "/home/sub"), ("b", "./b", "/home")]);
         let wrong = |name: &str| listed(&format!("[[job]]\nname = {name:?}\ncommand = \"x\"\n"), Path::new("/")).unwrap_err().to_string();
         assert_eq!(wrong("a;b"), "\"a;b\" is no name: letters, digits and -_.+ are");

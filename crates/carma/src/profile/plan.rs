@@ -47,7 +47,7 @@ pub(super) struct Run {
 
 impl Run {
     /// The jobs of the run, as text.
-    pub(super) fn company(&self) -> String {
+    pub(super) fn jobs_text(&self) -> String {
         match (self.kind, self.jobs.as_slice()) {
             (Kind::Alone, [job]) => format!("{job} alone"),
             (Kind::Copies, [job, ..]) => format!("{} x {job}", self.jobs.len()),
@@ -58,7 +58,7 @@ impl Run {
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.company())?;
+        f.write_str(&self.jobs_text())?;
         if self.kind == Kind::Alone { Ok(()) } else { write!(f, " ({})", self.mode) }
     }
 }
@@ -88,9 +88,9 @@ mod tests {
     #[test]
     fn each_is_run_alone_then_beside_each_then_in_copies() {
         let jobs = ["a", "b"].map(str::to_owned);
-        let words = |pairs, copies, modes: &[Mode]| plan(&jobs, pairs, copies, modes).iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(words(false, 1, &[Mode::Streams]), ["a alone", "b alone"]);
-        let both = words(true, 3, &[Mode::Streams, Mode::Mps]);
+        let names = |pairs, copies, modes: &[Mode]| plan(&jobs, pairs, copies, modes).iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(names(false, 1, &[Mode::Streams]), ["a alone", "b alone"]);
+        let both = names(true, 3, &[Mode::Streams, Mode::Mps]);
         let streams = ["a + a", "a + b", "b + b", "2 x a", "3 x a", "2 x b", "3 x b"];
         assert_eq!(both[2..9], streams.map(|run| format!("{run} (streams)")));
         assert_eq!(both[9..], streams.map(|run| format!("{run} (mps)")));

@@ -25,7 +25,7 @@ pub(super) fn write(results: &Results, output: &mut impl Write) -> Result<()> {
             }
         };
         let mode = if run.kind == Kind::Alone { String::new() } else { run.mode.to_string() };
-        [run.company(), mode, time, gain, slowdown]
+        [run.jobs_text(), mode, time, gain, slowdown]
     };
     let columns = [left("RUN", 42), left("MODE", 7), right("TIME", 9), right("GAIN", 6), left("SLOWDOWN", usize::MAX)];
     Ok(write_table(columns, &results.iter().map(row).collect::<Vec<_>>(), output)?)

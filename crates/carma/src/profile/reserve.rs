@@ -24,7 +24,7 @@ impl Reserved {
             Err(ClientError::NoManager(_)) => return Ok(Self(None)),
             Err(error) => return Err(error.into()),
         };
-        let Some(gpu) = look(&mut client, uuid)? else { return Ok(Self(None)) };
+        let Some(gpu) = find_gpu(&mut client, uuid)? else { return Ok(Self(None)) };
         let device = gpu.device.to_string();
         // A GPU that was already drained stays drained afterwards.
         let reserved = if gpu.drained {
@@ -36,14 +36,14 @@ impl Reserved {
         if !gpu.tenants.is_empty() {
             eprintln!("carma: {device} takes nothing new; waiting for what runs there");
         }
-        while look(&mut client, uuid)?.is_some_and(|gpu| !gpu.tenants.is_empty()) {
+        while find_gpu(&mut client, uuid)?.is_some_and(|gpu| !gpu.tenants.is_empty()) {
             thread::sleep(PERIOD);
         }
         Ok(reserved)
     }
 }
 
-fn look(client: &mut Client, uuid: &DeviceUuid) -> Result<Option<GpuDetail>> {
+fn find_gpu(client: &mut Client, uuid: &DeviceUuid) -> Result<Option<GpuDetail>> {
     Ok(client.gpus()?.into_iter().find(|gpu| gpu.uuid == *uuid))
 }
 

@@ -51,9 +51,9 @@ pub(super) struct Bench {
 }
 
 /// Jobs that are not reaped yet, so that their process ids stay theirs. Dropped, they are killed.
-struct Underway(Vec<Option<Child>>);
+struct RunningJobs(Vec<Option<Child>>);
 
-impl Drop for Underway {
+impl Drop for RunningJobs {
     fn drop(&mut self) {
         for child in self.0.iter_mut().flatten() {
             // Each leads its own process group.
@@ -104,7 +104,7 @@ impl Bench {
 
     fn run_all(&mut self, run: &Run, jobs: &BTreeMap<String, Job>, control: Option<&MpsControl>) -> Result<Outcome> {
         let (ends, ended) = channel();
-        let mut underway = Underway(Vec::new());
+        let mut running = RunningJobs(Vec::new());
         let between = if run.kind == Kind::Copies { Duration::from_secs_f64(BETWEEN_COPIES / self.speed) } else { Duration::ZERO };
         let mut meter = Meter::default();
         let began = Instant::now();
@@ -115,7 +115,7 @@ impl Bench {
                 let job = jobs.get(name).with_context(|| format!("{name} is no longer listed"))?;
                 let child = self.start(job, control).with_context(|| format!("cannot run {name}"))?;
                 let pid = Pid::from_child(&child);
-                underway.0.push(Some(child));
+                running.0.push(Some(child));
                 wait_for(begins.len(), pid, ends.clone())?;
                 begins.push(Instant::now());
                 continue;
@@ -123,7 +123,7 @@ impl Bench {
             let due = if begins.len() < run.jobs.len() { between * begins.len() as u32 } else { Duration::MAX };
             let next = due.saturating_sub(began.elapsed()).min(PERIOD);
             if let Ok((place, at)) = ended.recv_timeout(next)
-                && let Some(mut child) = underway.0[place].take()
+                && let Some(mut child) = running.0[place].take()
             {
                 all[place] = Some((at, child.wait()?));
             }
@@ -146,7 +146,7 @@ impl Bench {
     }
 
     fn start(&self, job: &Job, control: Option<&MpsControl>) -> io::Result<Child> {
-        let [program, arguments @ ..] = job.words.as_slice() else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let [program, arguments @ ..] = job.command.as_slice() else { return Err(io::ErrorKind::InvalidInput.into()) };
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&job.directory).envs(self.environment.iter().cloned());
         command.env("CUDA_VISIBLE_DEVICES", self.gpu.uuid.as_str());

@@ -1,4 +1,4 @@
-//! Jobs submitted at their times, and followed to their ends.
+//! Jobs submitted at their times, and tracked to their ends.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -12,7 +12,7 @@ use carma_manager::client::Client;
 use carma_manager::store::{Phase, UnixMillis};
 
 use super::plan::Planned;
-use crate::manager::Ends;
+use crate::manager::JobEnds;
 
 /// Finished jobs, and the energy of all GPUs from the first submission to the last end.
 #[derive(Debug)]
@@ -34,89 +34,89 @@ pub(crate) enum ReplayUpdate<'a> {
 
 /// Submits each job at its time, sped up by a factor, and waits until all jobs have ended. Every change of these jobs is reported.
 pub(crate) fn replay(client: &mut Client, planned: &[Planned], speed: f64, mut report: impl FnMut(ReplayUpdate<'_>)) -> Result<Replayed> {
-    let updates = listen(client.another()?)?;
+    let updates = subscribe(client.another()?)?;
     let before = joules(client)?;
     let begun = Instant::now();
-    let mut followed = Followed::default();
+    let mut tracked = TrackedJobs::default();
     for Planned { after, submit } in planned {
         let due = begun + Duration::from_secs_f64(after.get() / speed);
         while let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
             match updates.recv_timeout(left) {
-                Ok(told) => followed.receive(told, &mut report),
+                Ok(change) => tracked.receive(change, &mut report),
                 Err(RecvTimeoutError::Timeout) => {}
                 // Without updates, sleep.
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(left),
             }
         }
         let accepted = client.submit(submit).context("a job of the trace was not accepted")?;
-        followed.jobs.extend(accepted.jobs);
-        followed.report_known(&mut report);
+        tracked.jobs.extend(accepted.jobs);
+        tracked.report_known(&mut report);
     }
     // A manager that restarts drops our subscription, but answers waiting requests.
-    while followed.over.len() < followed.jobs.len()
-        && let Ok(told) = updates.recv()
+    while tracked.finished.len() < tracked.jobs.len()
+        && let Ok(change) = updates.recv()
     {
-        followed.receive(told, &mut report);
+        tracked.receive(change, &mut report);
     }
-    let jobs = followed.jobs.iter().copied();
-    let jobs = Ends { client, jobs, until: None }.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?;
+    let jobs = tracked.jobs.iter().copied();
+    let jobs = JobEnds { client, jobs, until: None }.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?;
     let joules = before.zip(joules(client)?).map(|(before, after)| after - before);
     Ok(Replayed { jobs, joules })
 }
 
 /// Our jobs, and the finished ones.
 #[derive(Debug, Default)]
-struct Followed {
+struct TrackedJobs {
     jobs: Vec<JobId>,
-    over: BTreeSet<JobId>,
-    /// Updates of jobs that may be ours: they arrive before the answer to the submission.
-    unclear: Vec<TimedUpdate>,
+    finished: BTreeSet<JobId>,
+    /// Changes that may be of our jobs: they arrive before the answer to the submission.
+    unassigned: Vec<TimedUpdate>,
 }
 
-impl Followed {
-    fn receive(&mut self, told: TimedUpdate, report: &mut impl FnMut(ReplayUpdate<'_>)) {
-        if told.update == Update::Gpus {
-            // The manager sends this regularly. Updates that are still unclear are older.
-            if self.unclear.is_empty() {
-                report(ReplayUpdate::Until(told.at));
+impl TrackedJobs {
+    fn receive(&mut self, change: TimedUpdate, report: &mut impl FnMut(ReplayUpdate<'_>)) {
+        if change.update == Update::Gpus {
+            // The manager sends this regularly. Changes that are still unassigned are older.
+            if self.unassigned.is_empty() {
+                report(ReplayUpdate::Until(change.at));
             }
             return;
         }
-        self.unclear.push(told);
+        self.unassigned.push(change);
         self.report_known(report);
     }
 
     fn report_known(&mut self, report: &mut impl FnMut(ReplayUpdate<'_>)) {
-        for told in std::mem::take(&mut self.unclear) {
-            let Update::Job { job, state, .. } = told.update else { continue };
+        for change in std::mem::take(&mut self.unassigned) {
+            let Update::Job { job, state, .. } = change.update else { continue };
             if self.jobs.contains(&job) {
-                report(ReplayUpdate::Job(&told));
+                report(ReplayUpdate::Job(&change));
                 if state == Phase::Done {
-                    self.over.insert(job);
+                    self.finished.insert(job);
                 }
             } else if self.jobs.last().is_none_or(|last| job > *last) {
-                self.unclear.push(told);
+                self.unassigned.push(change);
             }
         }
     }
 }
 
 /// The manager's updates from now on, from a thread that ends with the manager.
-fn listen(mut client: Client) -> Result<Receiver<TimedUpdate>> {
-    let (listening, listens) = channel();
-    let (updates, told) = channel();
+fn subscribe(mut client: Client) -> Result<Receiver<TimedUpdate>> {
+    let (ready, subscribed) = channel();
+    let (sender, updates) = channel();
     let run = move || match client.events(None) {
-        Err(error) => drop(listening.send(Err(error))),
+        Err(error) => drop(ready.send(Err(error))),
         Ok(events) => {
-            let _ = listening.send(Ok(()));
-            let mut told = events.map_while(Result::ok).filter_map(|event| serde_json::from_str(&event.data).ok());
+            let _ = ready.send(Ok(()));
+            let mut changes = events.map_while(Result::ok).filter_map(|event| serde_json::from_str(&event.data).ok());
             // Ends at the first update after the receiver is dropped.
-            let _ = told.find(|told: &TimedUpdate| updates.send(told.clone()).is_err());
+            let _ = changes.find(|change: &TimedUpdate| sender.send(change.clone()).is_err());
         }
     };
     thread::Builder::new().name("updates".to_owned()).spawn(run)?;
-    listens.recv().context("nobody listens")??;
-    Ok(told)
+    subscribed.recv().context("the event stream did not start")??;
+    Ok(updates)
 }
 
 /// Energy of all GPUs so far.

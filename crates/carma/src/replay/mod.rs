@@ -14,7 +14,7 @@ use carma_manager::api::{Status, TimedUpdate, Update};
 use carma_manager::client::Client;
 use carma_manager::store::Phase;
 use carma_sim::trace::ReadLimits;
-use carma_sim::{Catalogue, Estimates, Estimator, Trace};
+use carma_sim::{Catalogue, Estimator, Trace};
 use clap::Args;
 
 pub(crate) use figures::{Figures, record};
@@ -26,10 +26,12 @@ pub(crate) use prediction::{SEEDS, predict, simulated_kind};
 
 use crate::catalogue::CatalogueArguments;
 use crate::compare::settings;
-use crate::files::{read_table, tell_skipped};
+use crate::files::report_skipped;
 use crate::manager::{Manager, write_json};
 use crate::progress::bar;
+use crate::simulate::memory_estimator;
 use crate::submit::caller;
+use carma_format::count;
 use table::Column;
 
 #[derive(Debug, Args)]
@@ -75,36 +77,35 @@ fn speed(text: &str) -> Result<f64, String> {
 /// Replays, and prints the results.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let catalogue = arguments.catalogue.load()?;
-    let estimator = arguments.estimator(&catalogue)?;
+    let estimator = memory_estimator(&arguments.estimator, arguments.estimates.as_deref(), &catalogue)?;
     let client = &mut arguments.manager.connect()?;
     let status = client.status()?;
     ensure!(!status.observes, "the manager observes and launches nothing: no job would ever end");
     let is_task = arguments.trace.extension().is_some_and(|extension| extension == "rad");
     let trace = (status.emulated || !is_task).then(|| Trace::read(&arguments.trace, &catalogue, &ReadLimits::default())).transpose()?;
-    trace.as_ref().inspect(|trace| tell_skipped(trace));
+    trace.as_ref().inspect(|trace| report_skipped(trace));
     let planned = arguments.plan(&status, trace.as_ref(), &catalogue, &estimator)?;
-    let rival = arguments.against.as_ref().map(|policy| simulate(client, policy, trace.as_ref(), &catalogue, &estimator)).transpose()?;
+    let other = arguments.against.as_ref().map(|policy| simulate(client, policy, trace.as_ref(), &catalogue, &estimator)).transpose()?;
     let speed = arguments.speed.unwrap_or(status.speed);
-    let replayed = watched(client, &planned, speed)?;
+    let replayed = replay_with_bar(client, &planned, speed)?;
     let measured = Figures::from(&replayed);
     let name = arguments.trace.file_name().unwrap_or_default().display();
     if arguments.json {
-        let against = rival.map(|rival| serde_json::json!({ "policy": arguments.against, "simulated": rival }));
+        let against = other.map(|other| serde_json::json!({ "policy": arguments.against, "simulated": other }));
         let written = serde_json::json!({
             "trace": name.to_string(), "jobs": replayed.jobs.len(), "speed": speed, "world": status.world, "policy": status.policy,
             "measured": measured, "against": against, "carma": env!("CARGO_PKG_VERSION"),
         });
         return write_json(&written, output);
     }
-    writeln!(output, "{name}: {} jobs on {} GPUs\n", replayed.jobs.len(), status.gpus)?;
-    let ours = format!("{} here", status.policy);
-    let mut columns = vec![Column::Run(&ours, &measured)];
-    if let (Some(rival), Some(policy)) = (&rival, &arguments.against) {
-        columns.extend([Column::Run(policy, rival), Column::Ratio("ratio", &measured, rival)]);
-    }
-    table::write(&columns, output)?;
-    if let Some(policy) = &arguments.against {
-        writeln!(output, "\n{policy} is simulated: the mean of several runs of the simulator.")?;
+    writeln!(output, "{name}: {} on {} under {}\n", count(replayed.jobs.len(), "job"), count(status.gpus as usize, "GPU"), status.policy)?;
+    let run = Column::Run("measured", &measured);
+    match (&other, &arguments.against) {
+        (Some(other), Some(policy)) => {
+            table::write([Column::Names, run, Column::Run("simulated", other), Column::Ratio(&measured, other)], output)?;
+            writeln!(output, "\nmeasured: {}, on this manager.\nsimulated: {policy}, mean of {SEEDS} seeds.", status.policy)?;
+        }
+        _ => table::write([Column::Names, run], output)?,
     }
     if status.emulated {
         writeln!(output, "\nThe GPUs are emulated, and their time passes {} times as fast as ours;", status.speed)?;
@@ -114,15 +115,6 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 }
 
 impl Arguments {
-    fn estimator(&self, catalogue: &Catalogue) -> Result<Estimator> {
-        Ok(match (self.estimator.as_str(), &self.estimates) {
-            ("none", _) => Estimator::None,
-            ("oracle", _) => Estimator::Oracle,
-            (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
-            (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
-        })
-    }
-
     fn plan(&self, status: &Status, trace: Option<&Trace>, catalogue: &Catalogue, estimator: &Estimator) -> Result<Vec<Planned>> {
         let training = Training { catalogue, files: self.catalogue.files(), estimator, seed: self.seed };
         match trace {
@@ -146,8 +138,8 @@ fn simulate(client: &mut Client, policy: &str, trace: Option<&Trace>, catalogue:
 }
 
 /// Replays under a bar.
-fn watched(client: &mut Client, planned: &[Planned], speed: f64) -> Result<Replayed> {
-    let progress = bar(planned.len(), "jobs that are over");
+fn replay_with_bar(client: &mut Client, planned: &[Planned], speed: f64) -> Result<Replayed> {
+    let progress = bar(planned.len(), "finished jobs");
     replay(client, planned, speed, |update| {
         if matches!(update, ReplayUpdate::Job(TimedUpdate { update: Update::Job { state: Phase::Done, .. }, .. })) {
             progress.step();

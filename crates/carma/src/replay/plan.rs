@@ -51,14 +51,14 @@ impl Training<'_> {
         let workload = self.catalogue.get(id);
         let ranks = workload.gpus();
         ensure!(ranks == job.gpus, "job {} asks for {} GPUs, and {} runs on {ranks}", job.name, job.gpus, workload.name);
-        let mut words: Vec<String> = [program, "emu", "train", "--workload", &workload.name].map(str::to_owned).to_vec();
-        words.extend(["--seed".to_owned(), seed.to_string()]);
-        words.extend(job.duration.iter().flat_map(|seconds| ["--seconds".to_owned(), seconds.get().to_string()]));
+        let mut command: Vec<String> = [program, "emu", "train", "--workload", &workload.name].map(str::to_owned).to_vec();
+        command.extend(["--seed".to_owned(), seed.to_string()]);
+        command.extend(job.duration.iter().flat_map(|seconds| ["--seconds".to_owned(), seconds.get().to_string()]));
         for file in self.files {
             let file = std::path::absolute(file).with_context(|| format!("{} is no file", file.display()))?;
-            words.extend(["--catalogue".to_owned(), file.display().to_string()]);
+            command.extend(["--catalogue".to_owned(), file.display().to_string()]);
         }
-        let mut request = JobRequest::new(JobCommand::Program(words), &caller.directory);
+        let mut request = JobRequest::new(JobCommand::Program(command), &caller.directory);
         request.environment.clone_from(&caller.environment);
         request.name = Some(workload.name.clone());
         request.resources.gpus = job.gpus;

@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
+use carma_core::Outcome;
 use carma_sim::ratio;
 
 use super::figures::Figures;
-use carma_format::energy;
+use carma_format::{energy, left, right, write_table};
 
 /// Selects the value of a row.
 type Pick = fn(&Figures) -> Option<f64>;
@@ -17,7 +18,7 @@ const ROWS: [(&str, Pick, Unit); 7] = [
     ("mean time to completion", |run| Some(run.mean_jct), Unit::Minutes),
     ("mean time running", |run| Some(run.mean_execution), Unit::Minutes),
     ("energy", |run| run.energy, Unit::Joules),
-    ("ran out of memory", |run| Some(run.oom_attempts), Unit::Attempts),
+    (Outcome::OutOfMemory.kind(), |run| Some(run.oom_attempts), Unit::Attempts),
     ("failed, left out above", |run| Some(run.failed).filter(|failed| *failed > 0.0), Unit::Attempts),
 ];
 
@@ -31,49 +32,45 @@ enum Unit {
 /// A column of the table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Column<'a> {
+    /// The names of the rows.
+    Names,
     /// A run.
-    Run(&'a str, &'a Figures),
+    Run(&'static str, &'a Figures),
     /// One run as a share of another.
-    Ratio(&'a str, &'a Figures, &'a Figures),
+    Ratio(&'a Figures, &'a Figures),
 }
 
 impl Column<'_> {
-    const fn title(&self) -> &str {
+    const fn head(&self) -> carma_format::Column {
         match self {
-            Self::Run(title, ..) | Self::Ratio(title, ..) => title,
+            Self::Names => left("", 24),
+            Self::Run(title, _) => right(title, 12),
+            Self::Ratio(..) => right("ratio", 12),
         }
     }
 
-    fn cell(&self, of: Pick, unit: Unit) -> String {
-        let shown = match self {
+    fn cell(&self, (name, of, unit): (&str, Pick, Unit)) -> String {
+        let cell = match self {
+            Self::Names => Some(name.to_owned()),
             Self::Run(_, run) => of(run).map(|value| match unit {
                 Unit::Minutes => format!("{:.1} min", value / 60.0),
                 Unit::Joules => energy(value),
                 // Means of simulated runs need not be whole.
                 Unit::Attempts => ((value * 10.0).round() / 10.0).to_string(),
             }),
-            Self::Ratio(_, part, whole) => {
+            Self::Ratio(part, whole) => {
                 of(part).zip(of(whole)).filter(|_| unit != Unit::Attempts).map(|(part, whole)| format!("{:.2}", ratio(part, whole)))
             }
         };
-        shown.unwrap_or_default()
+        cell.unwrap_or_default()
     }
 }
 
-/// Writes the columns, without rows that are empty in all of them.
-pub(crate) fn write(columns: &[Column<'_>], output: &mut impl Write) -> io::Result<()> {
-    let mut line = |name: &str, cells: Vec<String>| {
-        let line = cells.iter().fold(format!("{name:<24}"), |line, cell| format!("{line} {cell:>12}"));
-        writeln!(output, "{}", line.trim_end())
-    };
-    line("", columns.iter().map(|column| column.title().to_owned()).collect())?;
-    for (name, of, unit) in ROWS {
-        let cells: Vec<String> = columns.iter().map(|column| column.cell(of, unit)).collect();
-        if cells.iter().any(|cell| !cell.is_empty()) {
-            line(name, cells)?;
-        }
-    }
-    Ok(())
+/// Writes the columns, names first, without rows that have no value.
+pub(crate) fn write<const N: usize>(columns: [Column<'_>; N], output: &mut impl Write) -> io::Result<()> {
+    let rows = ROWS.map(|row| columns.map(|column| column.cell(row)));
+    let rows: Vec<_> = rows.into_iter().filter(|cells| cells[1..].iter().any(|cell| !cell.is_empty())).collect();
+    write_table(columns.map(|column| column.head()), &rows, output)
 }
 
 #[cfg(test)]
@@ -94,7 +91,8 @@ mod tests {
         };
         let (one, other) = (run(3600.0, Some(7.2e6)), run(2400.0, None));
         let mut table = Vec::new();
-        write(&[Column::Run("exclusive", &one), Column::Run("sharing", &other), Column::Ratio("ratio", &other, &one)], &mut table).unwrap();
+        let columns = [Column::Names, Column::Run("exclusive", &one), Column::Run("sharing", &other), Column::Ratio(&other, &one)];
+        write(columns, &mut table).unwrap();
         insta::assert_snapshot!(String::from_utf8(table).unwrap());
     }
 }

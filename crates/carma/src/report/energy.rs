@@ -5,23 +5,21 @@ use std::iter::once;
 use carma_format::draw::Element;
 use carma_manager::api::EnergyOf;
 
-use super::material::Material;
+use super::data::ReportData;
 use super::parts::{Column, classes, figure, note, or_dash, paragraph, section, table};
-use crate::manager::day;
+use crate::manager::{JOULES_PER_KILOWATT_HOUR, day};
 use carma_format::energy as joules_in_words;
 
-pub(super) const JOULES_PER_KILOWATT_HOUR: f64 = 3.6e6;
-
-pub(super) fn energy(material: &Material) -> Element {
+pub(super) fn energy(data: &ReportData) -> Element {
     let page = section("energy", "Energy and CO2");
-    let users = material.users();
+    let users = data.users();
     if users.is_empty() {
         return page.child(&paragraph("No energy was accounted to jobs that ended in this time."));
     }
-    let report = &material.energy;
+    let report = &data.energy;
     let hours = |user: Option<&str>| {
         let of = |name: &str| user.is_none_or(|user| user == name);
-        material.gpu_hours(material.attempts().filter(|(job, _)| of(&job.owner.name)).map(|(_, attempt)| attempt))
+        data.gpu_hours(data.attempts().filter(|(job, _)| of(&job.owner.name)).map(|(_, attempt)| attempt))
     };
     let row = |name: &str, joules: f64, attempts: u64, hours: f64| {
         let units = joules / JOULES_PER_KILOWATT_HOUR;
@@ -35,17 +33,17 @@ pub(super) fn energy(material: &Material) -> Element {
             or_dash(report.carbon.map(|carbon| grams(units * carbon))),
         ]
     };
-    let all = row("all", material.joules(), users.iter().map(|(.., attempts)| attempts).sum(), hours(None));
+    let all = row("all", data.joules(), users.iter().map(|(.., attempts)| attempts).sum(), hours(None));
     let rows = users.iter().map(|(name, joules, attempts)| row(name, *joules, *attempts, hours(Some(name)))).chain(once(all));
     let columns = [
-        Column::Words("User"),
+        Column::Text("User"),
         Column::Number("Attempts"),
         Column::Number("GPU hours"),
         Column::Number("Energy"),
         Column::Number("Cost"),
         Column::Number("CO2"),
     ];
-    let days: Vec<(String, f64)> = material
+    let days: Vec<(String, f64)> = data
         .days
         .sums
         .iter()

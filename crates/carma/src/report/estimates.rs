@@ -4,7 +4,7 @@ use carma_core::{MiB, Verdict};
 use carma_format::draw::Element;
 use carma_manager::api::JobDetail;
 
-use super::material::{Material, Spread, grouped};
+use super::data::{ReportData, Spread, grouped};
 use super::parts::{Column, classes, figure, note, or_dash, paragraph, percent, section, table};
 use carma_format::count;
 
@@ -12,7 +12,7 @@ const BOUNDS: [f64; 8] = [-0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0];
 const NAMES: [&str; 9] = ["half or less", "to −25 %", "to −10 %", "to 0", "to +10 %", "to +25 %", "to +50 %", "to twice", "more"];
 
 /// A job with an estimate and a measurement.
-struct Told<'a> {
+struct ComparedJob<'a> {
     source: &'a str,
     /// Excess over the estimate, as a share of it.
     error: f64,
@@ -22,18 +22,18 @@ struct Told<'a> {
     left: Option<f64>,
 }
 
-pub(super) fn estimates(material: &Material) -> Element {
+pub(super) fn estimates(data: &ReportData) -> Element {
     let page = section("estimates", "Estimates of memory");
-    let told: Vec<Told<'_>> = material.jobs.iter().filter_map(told).collect();
-    if told.is_empty() {
+    let jobs: Vec<ComparedJob<'_>> = data.jobs.iter().filter_map(compared).collect();
+    if jobs.is_empty() {
         return page.child(&paragraph("Of no job that succeeded both is known: what was expected of its memory, and what it took."));
     }
-    let errors = Spread::of(told.iter().map(|job| job.error));
+    let errors = Spread::of(jobs.iter().map(|job| job.error));
     let counted: Vec<(String, f64)> =
         NAMES.iter().zip(errors.classes(&BOUNDS)).map(|(name, jobs)| ((*name).to_owned(), jobs as f64)).collect();
     let label = "Jobs by how much more or less memory they took than was expected of them";
     let chart = classes("errors", label, "Jobs, by what they took beyond what was expected", &counted, |jobs| count(jobs as usize, "job"));
-    let rows = grouped(told.iter(), |job| job.source).into_iter().map(|(source, jobs)| {
+    let rows = grouped(jobs.iter(), |job| job.source).into_iter().map(|(source, jobs)| {
         let errors = Spread::of(jobs.iter().map(|job| job.error));
         let sizes = Spread::of(jobs.iter().map(|job| job.error.abs()));
         let bounded: Vec<bool> = jobs.iter().filter_map(|job| job.within).collect();
@@ -50,7 +50,7 @@ pub(super) fn estimates(material: &Material) -> Element {
         ]
     });
     let columns = [
-        Column::Words("Who said so"),
+        Column::Text("Source"),
         Column::Number("Jobs"),
         Column::Number("Median error"),
         Column::Number("Median size of it"),
@@ -58,18 +58,18 @@ pub(super) fn estimates(material: &Material) -> Element {
         Column::Number("Stayed under the bound"),
         Column::Number("Median left of it"),
     ];
-    page.child(&figure(&chart)).child(&table("Errors by who estimated", columns, rows)).child(&note(
+    page.child(&figure(&chart)).child(&table("Errors by source", columns, rows)).child(&note(
         "Jobs that succeeded: the most memory seen on any of their GPUs against what was expected, or declared. An error of +10 % is a job that took a tenth \
          more than was expected.",
     ))
 }
 
-fn told(job: &JobDetail) -> Option<Told<'_>> {
+fn compared(job: &JobDetail) -> Option<ComparedJob<'_>> {
     let ran = job.attempts.iter().rfind(|attempt| attempt.verdict == Some(Verdict::Succeeded))?;
     let peak = ran.peaks.iter().copied().max().filter(|peak| *peak > MiB::ZERO)?;
     let expected = job.estimate.expected.or(job.estimate.declared).filter(|expected| *expected > MiB::ZERO)?;
     let bound = job.estimate.upper.or(job.estimate.declared);
-    Some(Told {
+    Some(ComparedJob {
         source: job.estimate.source.as_deref().unwrap_or("declared"),
         error: peak.0 as f64 / expected.0 as f64 - 1.0,
         within: bound.map(|bound| peak <= bound),

@@ -4,7 +4,7 @@ use carma_core::Outcome;
 use carma_format::draw::Element;
 use carma_manager::api::JobDetail;
 
-use super::material::{Material, grouped};
+use super::data::{ReportData, grouped};
 use super::parts::{Column, or_dash, paragraph, percent, section, table};
 use crate::manager::{identity, numbers};
 use carma_format::{duration, energy};
@@ -12,9 +12,9 @@ use carma_format::{duration, energy};
 /// Limit of listed jobs.
 const MOST: usize = 10;
 
-pub(super) fn largest(material: &Material) -> Element {
+pub(super) fn largest(data: &ReportData) -> Element {
     let page = section("largest", "Largest jobs");
-    let mut jobs: Vec<(&JobDetail, f64)> = material.jobs.iter().map(|job| (job, material.gpu_hours(job.attempts.iter()))).collect();
+    let mut jobs: Vec<(&JobDetail, f64)> = data.jobs.iter().map(|job| (job, data.gpu_hours(job.attempts.iter()))).collect();
     jobs.retain(|(_, hours)| *hours > 0.0);
     jobs.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let all: f64 = jobs.iter().map(|(_, hours)| hours).sum();
@@ -27,7 +27,7 @@ pub(super) fn largest(material: &Material) -> Element {
             job.request.name.clone().unwrap_or_default(),
             job.owner.name.clone(),
             job.request.resources.gpus.to_string(),
-            duration(job.attempts.iter().map(|attempt| material.ran(attempt)).sum()),
+            duration(job.attempts.iter().map(|attempt| data.ran(attempt)).sum()),
             format!("{hours:.1}"),
             percent(hours / all),
             or_dash(job.energy.map(|joules| energy(joules.0))),
@@ -36,37 +36,32 @@ pub(super) fn largest(material: &Material) -> Element {
     });
     let columns = [
         Column::Number("Job"),
-        Column::Words("Name"),
-        Column::Words("User"),
+        Column::Text("Name"),
+        Column::Text("User"),
         Column::Number("GPUs"),
         Column::Number("Ran"),
         Column::Number("GPU hours"),
         Column::Number("of all"),
         Column::Number("Energy"),
-        Column::Words("Outcome"),
+        Column::Text("Outcome"),
     ];
     page.child(&table("Jobs that had GPUs the longest", columns, rows))
 }
 
-pub(super) fn failures(material: &Material) -> Element {
+pub(super) fn failures(data: &ReportData) -> Element {
     let page = section("failures", "Failures");
-    let failed = || material.jobs.iter().filter_map(|job| Some((job, job.outcome().filter(|outcome| !outcome.succeeded())?)));
+    let failed = || data.jobs.iter().filter_map(|job| Some((job, job.outcome().filter(|outcome| !outcome.succeeded())?)));
     if failed().next().is_none() {
         return page.child(&paragraph("All jobs that are over succeeded."));
     }
-    let over = material.jobs.iter().filter(|job| job.outcome().is_some()).count();
+    let over = data.jobs.iter().filter(|job| job.outcome().is_some()).count();
     let rows = grouped(failed(), |(_, outcome)| outcome.kind()).into_iter().map(|(reason, jobs)| {
         let latest: Vec<_> = jobs.iter().rev().take(5).map(|(job, _)| job.id).rev().collect();
         let users = grouped(jobs.iter(), |(job, _)| &job.owner.name);
         let users: Vec<&str> = users.iter().map(|(user, _)| *user).take(4).collect();
         [reason.to_owned(), jobs.len().to_string(), percent(jobs.len() as f64 / over as f64), users.join(", "), numbers(&latest)]
     });
-    let columns = [
-        Column::Words("Reason"),
-        Column::Number("Jobs"),
-        Column::Number("of all over"),
-        Column::Words("Users"),
-        Column::Words("Latest jobs"),
-    ];
+    let columns =
+        [Column::Text("Reason"), Column::Number("Jobs"), Column::Number("of all over"), Column::Text("Users"), Column::Text("Latest jobs")];
     page.child(&table("Jobs that did not succeed, by reason", columns, rows))
 }

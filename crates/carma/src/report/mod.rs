@@ -1,20 +1,20 @@
 //! `carma report`: a time on the manager's GPUs, as one page to read, to keep and to print.
 //!
 //! ```text
-//!  the manager ─► Material (jobs, minutes of GPUs, energy, a simulated run) ─► sections ─► one HTML file ─► a browser's PDF
+//!  the manager ─► ReportData (jobs, minutes of GPUs, energy, a simulated run) ─► sections ─► one HTML file ─► a browser's PDF
 //! ```
 
+mod data;
 mod energy;
 mod estimates;
 mod headline;
 mod jobs;
-mod looks;
-mod material;
 mod page;
 mod parts;
 mod pdf;
 mod period;
 mod recoveries;
+mod samples;
 mod sharing;
 mod utilisation;
 mod waiting;
@@ -30,7 +30,7 @@ use jiff::tz::TimeZone;
 
 use crate::manager::{Manager, Moment, user};
 use crate::units::quoted;
-use material::{Material, Question};
+use data::{ReportData, ReportRequest};
 use period::Period;
 
 /// Default file.
@@ -69,9 +69,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let status = client.status()?;
     let until = arguments.until.map_or(status.now, |until| until.at(status.now)).min(status.now);
     let period = Period { since: arguments.since.at(status.now), until, zone: TimeZone::system() };
-    ensure!(period.since < period.until, "the time that is asked for ends before it begins");
-    let question = Question { period, user: arguments.user, command: command() };
-    let html = page::html(&Material::gather(client, status, question)?);
+    ensure!(period.since < period.until, "the requested period ends before it begins");
+    let request = ReportRequest { period, user: arguments.user, command: command() };
+    let html = page::html(&ReportData::gather(client, status, request)?);
     let file = arguments.output.as_deref().or_else(|| arguments.pdf.is_none().then_some(Path::new(FILE)));
     match file {
         Some(dash) if dash == Path::new("-") => output.write_all(html.as_bytes())?,
@@ -90,6 +90,6 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 
 /// The command line, so that it can be repeated.
 fn command() -> String {
-    let words = std::env::args().skip(1).map(|word| quoted(&word).into_owned());
-    ["carma".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+    let text = std::env::args().skip(1).map(|word| quoted(&word).into_owned());
+    ["carma".to_owned()].into_iter().chain(text).collect::<Vec<_>>().join(" ")
 }

@@ -2,11 +2,11 @@
 
 use carma_format::draw::{Element, page};
 
+use super::data::ReportData;
 use super::energy::energy;
 use super::estimates::estimates;
 use super::headline::headline;
 use super::jobs::{failures, largest};
-use super::material::Material;
 use super::parts::{joined, note, paragraph, section};
 use super::recoveries::recoveries;
 use super::sharing::sharing;
@@ -30,46 +30,41 @@ const CONTENTS: [(&str, &str); 9] = [
 ];
 
 /// All of it as one file.
-pub(super) fn html(material: &Material) -> String {
-    let title = match &material.user {
+pub(super) fn html(data: &ReportData) -> String {
+    let title = match &data.user {
         Some(user) => format!("GPU report of {user}"),
         None => "GPU report".to_owned(),
     };
-    let facts = format!(
-        "{} · {} · {} · policy {}",
-        material.asked.words(),
-        count(material.gpus.len(), "GPU"),
-        material.status.world,
-        material.status.policy
-    );
+    let facts =
+        format!("{} · {} · {} · policy {}", data.requested.text(), count(data.gpus.len(), "GPU"), data.status.world, data.status.policy);
     let mut parts = vec![Element::new("h1").text(&title), Element::of_class("p", "facts").text(&facts)];
-    if material.jobs.is_empty() && material.gpus.iter().all(|(_, looks)| looks.minutes == 0) {
+    if data.jobs.is_empty() && data.gpus.iter().all(|(_, samples)| samples.minutes == 0) {
         parts.push(paragraph(
             "Nothing happened in this time that is known of: no job was submitted, and nothing is kept of the GPUs. Ask for more time, as in carma report \
              --since 30d, or come back when jobs have run.",
         ));
-        parts.push(method(material));
+        parts.push(method(data));
         return page(&title, STYLE, &joined(&parts));
     }
     let link = |list: Element, (id, name): &(&str, &str)| list.child(&Element::new("a").attribute("href", &format!("#{id}")).text(name));
     parts.push(CONTENTS.iter().fold(Element::new("nav").attribute("aria-label", "Contents"), link));
-    parts.push(headline(material));
+    parts.push(headline(data));
     parts.extend([
-        utilisation(material),
-        waiting(material),
-        sharing(material),
-        recoveries(material),
-        estimates(material),
-        energy(material),
-        largest(material),
-        failures(material),
-        method(material),
+        utilisation(data),
+        waiting(data),
+        sharing(data),
+        recoveries(data),
+        estimates(data),
+        energy(data),
+        largest(data),
+        failures(data),
+        method(data),
     ]);
     page(&title, STYLE, &joined(&parts))
 }
 
-fn method(material: &Material) -> Element {
-    let said = [
+fn method(data: &ReportData) -> Element {
+    let notes = [
         "Jobs are those that were submitted in this time, and all they did until now; those submitted before are not here, though they may have run in it. Of \
          jobs of others, readers without an operator's rights see what the manager shows them.",
         "GPUs were looked at every few seconds, and means are kept minute by minute; they count whoever used a GPU. Energy of a job is its share of what its \
@@ -78,12 +73,11 @@ fn method(material: &Material) -> Element {
          are simulated on the same kinds of GPUs. That the simulator meets what was measured by the rules in force says that its schedule and its memory are \
          right; how much jobs slow each other down is from the same model in both directions, and is as good as that model.",
     ];
-    let made =
-        format!("Made on {} by carma {} with: {}", material.asked.moment(material.status.now), env!("CARGO_PKG_VERSION"), material.command);
+    let made = format!("Made on {} by carma {} with: {}", data.requested.moment(data.status.now), env!("CARGO_PKG_VERSION"), data.command);
     let page = section("method", "Method and limits").attribute("class", "method");
-    let page = said.iter().fold(page, |page, words| page.child(&note(words)));
+    let page = notes.iter().fold(page, |page, text| page.child(&note(text)));
     let emulated = note("The GPUs are emulated: times and energy are theirs.");
-    let page = if material.status.emulated { page.child(&emulated) } else { page };
+    let page = if data.status.emulated { page.child(&emulated) } else { page };
     page.child(&note(&made))
 }
 
@@ -95,15 +89,15 @@ mod tests {
     use carma_manager::store::{Joules, MinuteMean, UnixMillis, UnixMinute};
     use jiff::tz::TimeZone;
 
-    use super::super::looks::Looks;
     use super::super::period::Period;
+    use super::super::samples::GpuSamples;
     use super::*;
     use crate::manager::sample;
     use crate::what_if;
 
     const BEGIN: u64 = 1_800_000_000_000;
 
-    fn material() -> Material {
+    fn data() -> ReportData {
         let succeeded = |mut job: JobDetail| {
             job.state = State::Done { at: Time::ZERO, outcome: Outcome::Succeeded };
             job.attempts[1].verdict = Some(Verdict::Succeeded);
@@ -120,7 +114,7 @@ mod tests {
             utilisation: Utilisation::of([(Metric::Smact, minute as f64 / 60.0)]),
             power: Some(Watts(300.0)),
         };
-        let looks = Looks::of(&(20..50).map(minute).collect::<Vec<_>>(), &period);
+        let samples = GpuSamples::of(&(20..50).map(minute).collect::<Vec<_>>(), &period);
         let report = |of: Vec<EnergyOf>| EnergyReport {
             sums: of.into_iter().map(|of| EnergySum { of, name: None, array: None, energy: Joules(5.4e6), attempts: 2 }).collect(),
             price: Some(0.3),
@@ -146,12 +140,12 @@ mod tests {
             not_enforced: Vec::new(),
             troubles: Vec::new(),
         };
-        Material {
-            asked: period.clone(),
+        ReportData {
+            requested: period.clone(),
             period,
             user: None,
             status,
-            gpus: vec![(gpu, looks)],
+            gpus: vec![(gpu, samples)],
             jobs: vec![sample(), succeeded(sample())],
             energy: report(vec![EnergyOf::User { uid: UserId(1), name: "ada".to_owned() }]),
             days: report(vec![EnergyOf::Day(20_833), EnergyOf::Day(20_834)]),
@@ -160,14 +154,14 @@ mod tests {
         }
     }
 
-    fn body(material: &Material) -> String {
-        let page = html(material);
+    fn body(data: &ReportData) -> String {
+        let page = html(data);
         page.split_once("</style>").unwrap().1.replace(env!("CARGO_PKG_VERSION"), "VERSION")
     }
 
     #[test]
-    fn a_page_has_every_section_and_nothing_on_it_asks_for_anything_else() {
-        let page = html(&material());
+    fn a_page_has_every_section_and_loads_nothing_else() {
+        let page = html(&data());
         for (id, _) in CONTENTS {
             assert_eq!(page.matches(&format!("<section id=\"{id}\"")).count(), 1, "{id}");
         }
@@ -176,29 +170,29 @@ mod tests {
         for asks in ["http:", "https:", "src=", "url(", "@import", "<script", "<link", "<grace"] {
             assert!(!plain.contains(asks), "{asks}");
         }
-        insta::assert_snapshot!("page", body(&material()));
+        insta::assert_snapshot!("page", body(&data()));
     }
 
     #[test]
-    fn where_nothing_happened_it_says_so() {
-        let empty = Material {
+    fn an_empty_period_says_so() {
+        let empty = ReportData {
             jobs: Vec::new(),
             gpus: Vec::new(),
             what_if: Err("there is nothing to replay".to_owned()),
             user: Some("ada".to_owned()),
-            ..material()
+            ..data()
         };
         insta::assert_snapshot!("empty", body(&empty));
     }
 
     #[test]
-    fn sections_without_anything_in_them_say_so() {
-        let mut quiet = material();
+    fn empty_sections_say_so() {
+        let mut quiet = data();
         quiet.jobs.clear();
         quiet.energy.sums.clear();
         quiet.what_if = Err("there is nothing to replay: no job was submitted in this time".to_owned());
         let page = body(&quiet);
-        for said in [
+        for notes in [
             "No job was started in this time.",
             "The same jobs were not simulated: there is nothing to replay: no job was submitted in this time.",
             "No job ran out of GPU memory.",
@@ -207,7 +201,7 @@ mod tests {
             "No job had a GPU.",
             "All jobs that are over succeeded.",
         ] {
-            assert!(page.contains(said), "{said}");
+            assert!(page.contains(notes), "{notes}");
         }
     }
 }

@@ -28,14 +28,14 @@ pub(super) fn figure(chart: &Chart) -> Element {
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Column {
-    Words(&'static str),
+    Text(&'static str),
     Number(&'static str),
 }
 
 impl Column {
     fn cell(self, name: &'static str) -> Element {
         match self {
-            Self::Words(_) => Element::of_class(name, "words"),
+            Self::Text(_) => Element::of_class(name, "text"),
             Self::Number(_) => Element::new(name),
         }
     }
@@ -44,7 +44,7 @@ impl Column {
 /// A table under a caption; the first column names the rows.
 pub(super) fn table<const N: usize>(caption: &str, columns: [Column; N], rows: impl IntoIterator<Item = [String; N]>) -> Element {
     let titled = |row: Element, column: &Column| {
-        let (Column::Words(title) | Column::Number(title)) = column;
+        let (Column::Text(title) | Column::Number(title)) = column;
         row.child(&column.cell("th").attribute("scope", "col").text(title))
     };
     let head = columns.iter().fold(Element::new("tr"), titled);
@@ -78,13 +78,13 @@ pub(super) fn classes(name: &str, label: &str, title: &str, counted: &[(String, 
     let slot = (RIGHT - LEFT) / counted.len().max(1) as f64;
     // Names of many columns would overlap.
     let every = counted.len().div_ceil(12).max(1);
-    for (place, (words, size)) in counted.iter().enumerate() {
+    for (place, (name, size)) in counted.iter().enumerate() {
         let (left, top) = (LEFT + slot * place as f64, scale.place(*size));
         if *size > 0.0 {
-            chart.rectangle("bar s1", (left + slot * 0.12, top), (slot * 0.76, BOTTOM - top), &format!("{words}: {}", unit(*size)));
+            chart.rectangle("bar s1", (left + slot * 0.12, top), (slot * 0.76, BOTTOM - top), &format!("{name}: {}", unit(*size)));
         }
         if place % every == 0 {
-            chart.text("small quiet", Anchor::Middle, (left + slot / 2.0, BOTTOM + 15.0), words);
+            chart.text("small quiet", Anchor::Middle, (left + slot / 2.0, BOTTOM + 15.0), name);
         }
     }
     chart.line("axis", (LEFT, BOTTOM), (RIGHT, BOTTOM));
@@ -117,9 +117,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_is_told_becomes_markup() {
+    fn text_is_never_markup() {
         let rows = [["<b>ada</b>".to_owned(), "1".to_owned()]];
-        let html = joined(&[table("Who & what", [Column::Words("User"), Column::Number("Jobs")], rows), paragraph("\"<script>\"")]);
+        let html = joined(&[table("Who & what", [Column::Text("User"), Column::Number("Jobs")], rows), paragraph("\"<script>\"")]);
         insta::assert_snapshot!(html);
     }
 }

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::progress::awaited;
+use crate::progress::with_spinner;
 
 /// Browsers that print without a window, by their names in `PATH`.
 const BROWSERS: [&str; 7] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge"];
 /// A browser that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Prints a page to a file.
 pub(super) fn print(html: &str, file: &Path) -> Result<()> {
@@ -27,7 +27,7 @@ pub(super) fn print(html: &str, file: &Path) -> Result<()> {
     let page = folder.path().join("report.html");
     std::fs::write(&page, html).with_context(|| format!("cannot write {}", page.display()))?;
     let printed = folder.path().join("report.pdf");
-    awaited("printing", || run(command(&browser, folder.path(), &page, &printed)))?;
+    with_spinner("printing", || run(command(&browser, folder.path(), &page, &printed)))?;
     ensure!(
         printed.exists(),
         "{} printed nothing: write the page with --output FILE.html, open it, and print it from there",
@@ -63,7 +63,7 @@ fn command(browser: &Path, folder: &Path, page: &Path, printed: &Path) -> Comman
 fn run(mut command: Command) -> Result<()> {
     let browser = PathBuf::from(command.get_program());
     let mut child = command.spawn().with_context(|| format!("cannot start {}", browser.display()))?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         if let Some(status) = child.try_wait()? {
             ensure!(status.success(), "{} did not print the page ({status})", browser.display());
@@ -72,7 +72,7 @@ fn run(mut command: Command) -> Result<()> {
         if Instant::now() > end {
             child.kill()?;
             child.wait()?;
-            bail!("{} did not print the page within {} s", browser.display(), PATIENCE.as_secs());
+            bail!("{} did not print the page within {} s", browser.display(), TIMEOUT.as_secs());
         }
         thread::sleep(Duration::from_millis(50));
     }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_browser_is_given_a_profile_of_its_own_and_asks_nobody_anything() {
+    fn the_browser_has_its_own_profile_and_no_network_services() {
         let command = command("chromium".as_ref(), "/tmp/x".as_ref(), "/tmp/x/report.html".as_ref(), "/tmp/x/report.pdf".as_ref());
         let words: Vec<_> = command.get_args().filter_map(|word| word.to_str()).collect();
         for word in ["--headless", "--user-data-dir=/tmp/x/profile", "--print-to-pdf=/tmp/x/report.pdf", "--disable-background-networking"]

@@ -57,7 +57,7 @@ impl Period {
     }
 
     /// Both ends of it.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn text(&self) -> String {
         format!("{} to {}", self.moment(self.since), self.moment(self.until))
     }
 
@@ -68,10 +68,10 @@ impl Period {
 
     /// Gridlines at round local times, with their dates below.
     pub(super) fn axis(&self, chart: &mut Chart, scale: &Scale, (top, bottom): (f64, f64)) {
-        for (at, words) in self.dates() {
+        for (at, text) in self.dates() {
             let x = scale.place(at);
             chart.line("grid", (x, top), (x, bottom));
-            chart.text("small quiet", Anchor::Middle, (x, bottom + 15.0), &words);
+            chart.text("small quiet", Anchor::Middle, (x, bottom + 15.0), &text);
         }
         chart.line("axis", (scale.start, bottom), (scale.end, bottom));
     }
@@ -97,8 +97,8 @@ impl Period {
         };
         let dates = dates.filter(within).enumerate().map(|(place, at)| {
             // The day is shown at least once.
-            let words = if place == 0 && step < DAY { at.strftime("%-d %b, %H:%M").to_string() } else { written(&at) };
-            (at.timestamp().as_millisecond() as f64 / 1000.0, words)
+            let text = if place == 0 && step < DAY { at.strftime("%-d %b, %H:%M").to_string() } else { written(&at) };
+            (at.timestamp().as_millisecond() as f64 / 1000.0, text)
         });
         dates.collect()
     }
@@ -117,7 +117,7 @@ mod tests {
     fn columns_and_dates_are_as_many_as_can_be_read() {
         let columns = [1, 24, 168, 24 * 90].map(|hours| (period(hours).column() / 1000, period(hours).columns()));
         assert_eq!(columns, [(60, 60), (600, 144), (3600, 168), (12 * HOUR, 180)]);
-        let dates = |hours| period(hours).dates().into_iter().map(|(_, words)| words).collect::<Vec<_>>().join(" ");
+        let dates = |hours| period(hours).dates().into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ");
         assert_eq!(dates(1), "15 Jan, 10:20 10:30 10:40 10:50 11:00 11:10 11:20");
         assert_eq!(dates(24), "15 Jan, 12:00 16:00 20:00 16 Jan 04:00 08:00");
         assert_eq!(dates(168), "16 Jan 17 Jan 18 Jan 19 Jan 20 Jan 21 Jan 22 Jan");

@@ -6,9 +6,9 @@ use carma_manager::api::{WhatIf, WhatIfRun};
 use carma_manager::store::UnixMillis;
 use carma_sim::ratio;
 
-use super::material::Material;
+use super::data::ReportData;
 use super::parts::{Column, figure, heading, note, or_dash, paragraph, percent, section, table};
-use crate::what_if::trust;
+use crate::what_if::simulator_error;
 use carma_format::{duration, energy};
 
 const WIDTH: f64 = 960.0;
@@ -16,35 +16,34 @@ const LEFT: f64 = 84.0;
 const RIGHT: f64 = 946.0;
 const TOP: f64 = 30.0;
 /// GPUs with no job, one, two, and three or more.
-const CROWDS: [(&str, &str); 4] = [("no job", "s0"), ("one job", "s1"), ("two jobs", "s3"), ("three or more", "s2")];
+const OCCUPANCIES: [(&str, &str); 4] = [("no job", "s0"), ("one job", "s1"), ("two jobs", "s3"), ("three or more", "s2")];
 
-pub(super) fn sharing(material: &Material) -> Element {
+pub(super) fn sharing(data: &ReportData) -> Element {
     let page = section("sharing", "Collocation");
-    if let Some(user) = &material.user {
-        let words = format!("Who shared GPUs with whom is told of everybody's jobs together: this report is about those of {user} alone.");
-        return page.child(&paragraph(&words));
+    if let Some(user) = &data.user {
+        let text = format!("Who shared GPUs with whom is told of everybody's jobs together: this report is about those of {user} alone.");
+        return page.child(&paragraph(&text));
     }
-    let shares: Vec<(String, [f64; 4])> =
-        material.gpus.iter().map(|(gpu, _)| (gpu.device.to_string(), crowds(material, gpu.device))).collect();
+    let shares: Vec<(String, [f64; 4])> = data.gpus.iter().map(|(gpu, _)| (gpu.device.to_string(), occupancy(data, gpu.device))).collect();
     if shares.is_empty() {
         return page.child(&paragraph("The manager has no GPUs."));
     }
-    let all = std::array::from_fn(|crowd| shares.iter().map(|(_, shares)| shares[crowd]).sum::<f64>() / shares.len() as f64);
+    let all = std::array::from_fn(|jobs| shares.iter().map(|(_, shares)| shares[jobs]).sum::<f64>() / shares.len() as f64);
     let rows = shares.iter().map(|(gpu, shares)| (gpu.as_str(), *shares)).chain([("all GPUs", all)]);
     let columns =
-        [Column::Words("GPU"), Column::Number("No job"), Column::Number("One job"), Column::Number("Two"), Column::Number("Three or more")];
+        [Column::Text("GPU"), Column::Number("No job"), Column::Number("One job"), Column::Number("Two"), Column::Number("Three or more")];
     let cells =
         rows.clone().map(|(gpu, [none, one, two, more])| [gpu.to_owned(), percent(none), percent(one), percent(two), percent(more)]);
     page.child(&figure(&stacked(&rows.collect::<Vec<_>>())))
         .child(&table("Shares of time by how many jobs a GPU had", columns, cells))
         .child(&heading("Against one job a GPU"))
-        .child(&gain(&material.what_if))
+        .child(&gain(&data.what_if))
 }
 
 /// Shares of the time in which a GPU had no job, one, two, or more.
-fn crowds(material: &Material, device: DeviceId) -> [f64; 4] {
-    let on_it = material.attempts().filter(|(_, attempt)| attempt.placement.devices.iter().any(|granted| granted.device == device));
-    let period = &material.period;
+fn occupancy(data: &ReportData, device: DeviceId) -> [f64; 4] {
+    let on_it = data.attempts().filter(|(_, attempt)| attempt.placement.devices.iter().any(|granted| granted.device == device));
+    let period = &data.period;
     let within = |at: UnixMillis| at.clamp(period.since, period.until.max(period.since));
     let mut turns: Vec<(UnixMillis, i32)> = on_it
         .flat_map(|(_, attempt)| [(within(attempt.launched), 1), (within(attempt.ended.unwrap_or(period.until)), -1)])
@@ -66,7 +65,7 @@ fn stacked(rows: &[(&str, [f64; 4])]) -> Chart {
     let lane = (420.0 / rows.len().max(1) as f64).clamp(12.0, 24.0);
     let bottom = TOP + lane * rows.len() as f64;
     let mut left = LEFT;
-    for (name, class) in CROWDS {
+    for (name, class) in OCCUPANCIES {
         chart.rectangle(&format!("bar {class}"), (left, 8.0), (12.0, 10.0), name);
         chart.text("", Anchor::Start, (left + 18.0, 17.0), name);
         left += 150.0;
@@ -76,7 +75,7 @@ fn stacked(rows: &[(&str, [f64; 4])]) -> Chart {
         let top = TOP + lane * place as f64;
         chart.text("small", Anchor::End, (LEFT - 8.0, top + lane / 2.0 + 3.5), gpu);
         let mut before = 0.0;
-        for ((name, class), share) in CROWDS.iter().zip(shares) {
+        for ((name, class), share) in OCCUPANCIES.iter().zip(shares) {
             let [from, to] = [before, before + share].map(|share| scale.place(share * 100.0));
             if to - from > 0.05 {
                 chart.rectangle(
@@ -102,7 +101,7 @@ fn gain(what_if: &Result<WhatIf, String>) -> Element {
     let WhatIf { jobs, left_out, measured, simulated, others } = answer;
     let Some(exclusive) = others.first() else { return paragraph("There is nothing to compare with.") };
     let share = |of: fn(&WhatIfRun) -> f64| percent(ratio(of(simulated), of(exclusive)));
-    let words = format!(
+    let text = format!(
         "By the rules in force the last of {jobs} jobs is done after {} of the time that one job a GPU takes, and jobs take {} of the time from submission to \
          end on average; both are simulated.",
         share(|fate| fate.makespan.get()),
@@ -125,7 +124,7 @@ fn gain(what_if: &Result<WhatIf, String>) -> Element {
         row("one job a GPU, simulated".to_owned(), exclusive),
     ];
     let columns = [
-        Column::Words("Rules"),
+        Column::Text("Rules"),
         Column::Number("Last job done"),
         Column::Number("Mean wait"),
         Column::Number("Mean completion"),
@@ -134,8 +133,8 @@ fn gain(what_if: &Result<WhatIf, String>) -> Element {
         Column::Number("Out of memory"),
     ];
     let parts = Element::new("div")
-        .child(&paragraph(&words))
+        .child(&paragraph(&text))
         .child(&table("The same jobs by other rules", columns, rows))
-        .child(&note(&trust(answer)));
-    left_out.iter().fold(parts, |parts, words| parts.child(&note(words)))
+        .child(&note(&simulator_error(answer)));
+    left_out.iter().fold(parts, |parts, text| parts.child(&note(text)))
 }

@@ -3,10 +3,10 @@
 use carma_core::MiB;
 use carma_format::draw::{Anchor, Chart, Element};
 
-use super::looks::{Column as LookColumn, Looks};
-use super::material::Material;
+use super::data::ReportData;
 use super::parts::{Column, figure, heading, note, or_dash, paragraph, percent, section, table};
 use super::period::Period;
+use super::samples::{Column as SampleColumn, GpuSamples};
 use carma_format::{energy, memory};
 
 const WIDTH: f64 = 960.0;
@@ -18,50 +18,50 @@ const SHADES: f64 = 12.0;
 /// Shade of zero, distinct from missing data.
 const PALEST: f64 = 0.06;
 
-pub(super) fn utilisation(material: &Material) -> Element {
+pub(super) fn utilisation(data: &ReportData) -> Element {
     let page = section("utilisation", "Utilisation");
-    if material.gpus.is_empty() {
+    if data.gpus.is_empty() {
         return page.child(&paragraph("The manager has no GPUs."));
     }
-    let rows = material.gpus.iter().map(|(gpu, looks)| {
-        let used = looks.all.memory.get();
-        let watts = looks.all.watts.get().map(|watts| format!("{watts:.0} W"));
+    let rows = data.gpus.iter().map(|(gpu, samples)| {
+        let used = samples.all.memory.get();
+        let watts = samples.all.watts.get().map(|watts| format!("{watts:.0} W"));
         [
             gpu.device.to_string(),
             gpu.name.clone(),
-            or_dash(looks.all.busy.get().map(percent)),
+            or_dash(samples.all.busy.get().map(percent)),
             or_dash(used.map(|used| memory(MiB(used as u64)))),
             or_dash(used.map(|used| percent(used / gpu.memory.0.max(1) as f64))),
             or_dash(watts),
-            or_dash(looks.joules().map(energy)),
+            or_dash(samples.joules().map(energy)),
         ]
     });
-    let busy = if material.gpus.iter().any(|(_, looks)| looks.smact) { "SM activity" } else { "GPU utilisation" };
+    let busy = if data.gpus.iter().any(|(_, samples)| samples.smact) { "SM activity" } else { "GPU utilisation" };
     let columns = [
-        Column::Words("GPU"),
-        Column::Words("Kind"),
+        Column::Text("GPU"),
+        Column::Text("Kind"),
         Column::Number(if busy == "SM activity" { "SM activity" } else { "Utilisation" }),
         Column::Number("Memory in use"),
         Column::Number("of all"),
         Column::Number("Power"),
         Column::Number("Energy"),
     ];
-    let table = table("Means of each GPU, whoever used it", columns, rows);
-    if material.gpus.iter().all(|(_, looks)| looks.minutes == 0) {
+    let table = table("Means of each GPU, over all its users", columns, rows);
+    if data.gpus.iter().all(|(_, samples)| samples.minutes == 0) {
         return page.child(&paragraph("Nothing is kept of what GPUs did in this time.")).child(&table);
     }
-    let names: Vec<String> = material.gpus.iter().map(|(gpu, _)| gpu.device.to_string()).collect();
-    let rows: Vec<&Looks> = material.gpus.iter().map(|(_, looks)| looks).collect();
-    let shares: Vec<f64> = material.gpus.iter().map(|(gpu, _)| gpu.memory.0.max(1) as f64).collect();
+    let names: Vec<String> = data.gpus.iter().map(|(gpu, _)| gpu.device.to_string()).collect();
+    let rows: Vec<&GpuSamples> = data.gpus.iter().map(|(_, samples)| samples).collect();
+    let shares: Vec<f64> = data.gpus.iter().map(|(gpu, _)| gpu.memory.0.max(1) as f64).collect();
     let label = format!("{busy} of each GPU over time");
-    let activity = heat("busy", &label, "s1", &material.period, (&names, &rows), |_, column| column.busy.get());
+    let activity = heat("busy", &label, "s1", &data.period, (&names, &rows), |_, column| column.busy.get());
     let label = "Memory in use on each GPU over time, as a share of all it has";
-    let full = heat("memory", label, "s3", &material.period, (&names, &rows), |gpu, column| Some(column.memory.get()? / shares[gpu]));
+    let full = heat("memory", label, "s3", &data.period, (&names, &rows), |gpu, column| Some(column.memory.get()? / shares[gpu]));
     page.child(&heading(busy))
         .child(&figure(&activity))
         .child(&heading("Memory in use"))
         .child(&figure(&full))
-        .child(&note("The darker, the more: none to all of a GPU. Dashed: nobody looked, or nothing is kept of it."))
+        .child(&note("The darker, the more: none to all of a GPU. Dashed: no samples."))
         .child(&table)
 }
 
@@ -71,27 +71,27 @@ fn heat(
     label: &str,
     class: &str,
     period: &Period,
-    (names, rows): (&[String], &[&Looks]),
-    share: impl Fn(usize, &LookColumn) -> Option<f64>,
+    (names, rows): (&[String], &[&GpuSamples]),
+    share: impl Fn(usize, &SampleColumn) -> Option<f64>,
 ) -> Chart {
     let mut chart = Chart::new(name, label, WIDTH);
     let scale = period.scale(LEFT, RIGHT);
     let lane = (420.0 / rows.len().max(1) as f64).clamp(9.0, 26.0);
     let bottom = TOP + lane * rows.len() as f64;
     period.axis(&mut chart, &scale, (TOP, bottom + 3.0));
-    for (place, looks) in rows.iter().enumerate() {
+    for (place, samples) in rows.iter().enumerate() {
         let top = TOP + lane * place as f64;
         if lane >= 12.0 || place % 2 == 0 {
             chart.text("small", Anchor::End, (LEFT - 8.0, top + lane / 2.0 + 3.5), &names[place]);
         }
-        let tone = |column: &LookColumn| share(place, column).map(|share| (share.clamp(0.0, 1.0) * SHADES).ceil() as u32);
+        let tone = |column: &SampleColumn| share(place, column).map(|share| (share.clamp(0.0, 1.0) * SHADES).ceil() as u32);
         let mut begin = 0;
-        for run in looks.columns.chunk_by(|one, next| tone(one) == tone(next)) {
+        for run in samples.columns.chunk_by(|one, next| tone(one) == tone(next)) {
             let end = begin + run.len();
             let [from, to] = [begin, end].map(|column| scale.place(period.begins(column).0 as f64 / 1000.0));
             let means = run.iter().filter_map(|column| share(place, column));
             let mean = means.clone().sum::<f64>() / means.count().max(1) as f64;
-            let words = format!(
+            let text = format!(
                 "{}, {} to {}",
                 names[place],
                 period.moment(period.begins(begin)),
@@ -101,7 +101,7 @@ fn heat(
             match tone(&run[0]) {
                 None => chart.line("mark", (from, top + lane / 2.0), (to, top + lane / 2.0)),
                 Some(tone) => {
-                    chart.shaded(class, spot, PALEST + (1.0 - PALEST) * f64::from(tone) / SHADES, &format!("{words}: {}", percent(mean)));
+                    chart.shaded(class, spot, PALEST + (1.0 - PALEST) * f64::from(tone) / SHADES, &format!("{text}: {}", percent(mean)));
                 }
             }
             begin = end;

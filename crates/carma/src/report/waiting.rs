@@ -2,16 +2,16 @@
 
 use carma_format::draw::Element;
 
-use super::material::{Material, Spread, grouped, waited};
+use super::data::{ReportData, Spread, grouped, waited};
 use super::parts::{Column, classes, figure, note, paragraph, percent, section, table};
 use carma_format::{count, duration};
 
 const BOUNDS: [f64; 7] = [10.0, 60.0, 600.0, 3600.0, 4.0 * 3600.0, 12.0 * 3600.0, 86_400.0];
 const NAMES: [&str; 8] = ["< 10 s", "< 1 min", "< 10 min", "< 1 h", "< 4 h", "< 12 h", "< 1 d", "longer"];
 
-pub(super) fn waiting(material: &Material) -> Element {
+pub(super) fn waiting(data: &ReportData) -> Element {
     let page = section("waiting", "Waiting");
-    let waits = Spread::of(material.jobs.iter().filter_map(waited));
+    let waits = Spread::of(data.jobs.iter().filter_map(waited));
     if waits.count() == 0 {
         return page.child(&paragraph("No job was started in this time."));
     }
@@ -19,7 +19,7 @@ pub(super) fn waiting(material: &Material) -> Element {
         NAMES.iter().zip(waits.classes(&BOUNDS)).map(|(name, jobs)| ((*name).to_owned(), jobs as f64)).collect();
     let label = "Jobs by how long they waited until they first started";
     let chart = classes("waits", label, "Jobs, by their wait", &counted, |jobs| count(jobs as usize, "job"));
-    let rows = grouped(material.jobs.iter(), |job| &job.owner.name).into_iter().map(|(user, jobs)| {
+    let rows = grouped(data.jobs.iter(), |job| &job.owner.name).into_iter().map(|(user, jobs)| {
         let waits = Spread::of(jobs.iter().filter_map(|job| waited(job)));
         let started = waits.count();
         let at_once = jobs.iter().filter_map(|job| waited(job)).filter(|wait| *wait < BOUNDS[0]).count();
@@ -36,7 +36,7 @@ pub(super) fn waiting(material: &Material) -> Element {
         ]
     });
     let columns = [
-        Column::Words("User"),
+        Column::Text("User"),
         Column::Number("Jobs"),
         Column::Number("Started"),
         Column::Number("within 10 s"),

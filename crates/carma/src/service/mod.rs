@@ -1,8 +1,8 @@
 //! `carma service`: the manager as a service of systemd, of the machine or of one user.
 
-mod standing;
 mod systemd;
 mod unit;
+mod unit_state;
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use rustix::process::geteuid;
-use standing::Standing;
 use systemd::{Systemd, UNIT};
 use tempfile::NamedTempFile;
+use unit_state::UnitState;
 
 /// The systemd commands after the unit is written. A running manager restarts with the new unit.
 const START: [&[&str]; 3] = [&["daemon-reload"], &["enable", UNIT], &["restart", UNIT]];
@@ -76,9 +76,9 @@ impl Scope {
     }
 
     /// A call of `systemctl`, as text.
-    fn words(self, arguments: &[&str]) -> String {
-        let words: Vec<&str> = ["systemctl"].into_iter().chain(self.flag()).chain(arguments.iter().copied()).collect();
-        words.join(" ")
+    fn command_line(self, arguments: &[&str]) -> String {
+        let command: Vec<&str> = ["systemctl"].into_iter().chain(self.flag()).chain(arguments.iter().copied()).collect();
+        command.join(" ")
     }
 
     /// The path of the unit.
@@ -125,7 +125,7 @@ fn install(arguments: &InstallArguments, output: &mut impl Write) -> Result<()> 
     if arguments.dry_run {
         eprintln!("carma: this would be {}; then:", file.display());
         for step in START {
-            eprintln!("  {}", scope.words(step));
+            eprintln!("  {}", scope.command_line(step));
         }
         return Ok(output.write_all(unit.as_bytes())?);
     }
@@ -135,7 +135,7 @@ fn install(arguments: &InstallArguments, output: &mut impl Write) -> Result<()> 
     }
     let systemd = Systemd::find(scope)?;
     write(&file, &unit).with_context(|| format!("cannot write {}", file.display()))?;
-    START.iter().try_for_each(|step| systemd.act(step))?;
+    START.iter().try_for_each(|step| systemd.run(step))?;
     eprintln!("carma: wrote {}", file.display());
     match scope {
         Scope::System => eprintln!("carma: the manager runs, and will at every boot"),
@@ -165,19 +165,19 @@ fn remove(scope: Scope) -> Result<()> {
         bail!("not installed: there is no {}", file.display());
     }
     let systemd = Systemd::find(scope)?;
-    systemd.act(&["disable", "--now", UNIT])?;
+    systemd.run(&["disable", "--now", UNIT])?;
     fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
-    systemd.act(&["daemon-reload"])?;
+    systemd.run(&["daemon-reload"])?;
     eprintln!("carma: the service is gone; jobs that run go on, and `carma up` finds them again");
     Ok(())
 }
 
 fn status(scope: Scope, output: &mut impl Write) -> Result<()> {
-    let shown = Systemd::find(scope)?.ask(&["show", standing::PROPERTIES, UNIT])?;
-    let standing = Standing::read(&shown);
-    if !standing.is_installed() {
+    let shown = Systemd::find(scope)?.output_of(&["show", unit_state::PROPERTIES, UNIT])?;
+    let state = UnitState::read(&shown);
+    if !state.is_installed() {
         let flag = scope.flag().map(|flag| format!(" {flag}")).unwrap_or_default();
         bail!("the service is not installed: `carma service install{flag}` does it");
     }
-    Ok(write!(output, "{standing}")?)
+    Ok(write!(output, "{state}")?)
 }

@@ -37,16 +37,16 @@ impl Systemd {
     }
 
     /// Runs a systemctl command.
-    pub(super) fn act(&self, arguments: &[&str]) -> Result<()> {
-        self.ask(arguments).map(drop)
+    pub(super) fn run(&self, arguments: &[&str]) -> Result<()> {
+        self.output_of(arguments).map(drop)
     }
 
     /// The output of a command.
-    pub(super) fn ask(&self, arguments: &[&str]) -> Result<String> {
+    pub(super) fn output_of(&self, arguments: &[&str]) -> Result<String> {
         let Output { status, stdout, stderr } = self.command(arguments).output().context("cannot run systemctl")?;
         if !status.success() {
-            let words = self.0.words(arguments);
-            bail!("`{words}` failed: {}", String::from_utf8_lossy(&stderr).trim());
+            let command = self.0.command_line(arguments);
+            bail!("`{command}` failed: {}", String::from_utf8_lossy(&stderr).trim());
         }
         Ok(String::from_utf8_lossy(&stdout).into_owned())
     }

@@ -42,13 +42,13 @@ mod tests {
     }
 
     #[test]
-    fn a_users_own_manager_asks_for_nothing_that_only_root_gets() {
+    fn a_users_unit_has_no_root_only_settings() {
         let unit = unit(Scope::User, "/home/ada/.local/bin/carma".as_ref(), Some("/home/ada/carma.toml".as_ref()));
         insta::assert_snapshot!("user", unit);
     }
 
     #[test]
-    fn paths_may_hold_what_systemd_gives_a_meaning() {
+    fn special_characters_in_paths_are_quoted() {
         let unit = unit(Scope::System, "/opt/100% \"new\"/$carma".as_ref(), Some("/etc/a b/$x\\.toml".as_ref()));
         let start = unit.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
         assert_eq!(start, r#"ExecStart="/opt/100%% \"new\"/$carma" up --config "/etc/a b/$$x\\.toml""#);

@@ -11,7 +11,7 @@ use carma_sim::{
 use clap::Args;
 
 use crate::catalogue::CatalogueArguments;
-use crate::files::{read_table, tell_skipped};
+use crate::files::{read_table, report_skipped};
 
 /// Flags that describe the simulated world.
 #[derive(Debug, Args)]
@@ -34,15 +34,14 @@ pub(crate) struct WorldArguments {
     /// estimator, in MiB, by its name or its name and `_mib`.
     #[arg(long, value_name = "FILE")]
     estimates: Option<PathBuf>,
-    /// Blur what the scheduler is told of memory by this share.
+    /// Relative error of the memory that the scheduler knows.
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     memory_error: f64,
-    /// Blur what the scheduler is told of utilisation by this share.
+    /// Relative error of the utilisation that the scheduler knows.
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     utilisation_error: f64,
-    /// Blur what the scheduler is told of how long jobs take by this share:
-    /// nobody knows it exactly.
-    #[arg(long, default_value_t = USUAL_DURATION_ERROR, value_parser = share)]
+    /// Relative error of the run times that the scheduler knows.
+    #[arg(long, default_value_t = DEFAULT_DURATION_ERROR, value_parser = share)]
     duration_error: f64,
     /// The share of jobs that can checkpoint when asked: time slots and
     /// corrections need some.
@@ -63,7 +62,7 @@ pub(crate) struct WorldArguments {
 }
 
 /// Default error of expected durations.
-const USUAL_DURATION_ERROR: f64 = 0.3;
+const DEFAULT_DURATION_ERROR: f64 = 0.3;
 
 fn share(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
@@ -72,6 +71,16 @@ fn share(text: &str) -> Result<f64, String> {
 
 fn part(text: &str) -> Result<f64, String> {
     share(text).and_then(|value| if value <= 1.0 { Ok(value) } else { Err("give a share from 0 to 1".to_owned()) })
+}
+
+/// A source of memory estimates by name: `none`, `oracle`, or a column of a file.
+pub(crate) fn memory_estimator(name: &str, estimates: Option<&Path>, catalogue: &Catalogue) -> Result<Estimator> {
+    Ok(match (name, estimates) {
+        ("none", _) => Estimator::None,
+        ("oracle", _) => Estimator::Oracle,
+        (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
+        (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
+    })
 }
 
 /// The common input of all runs.
@@ -101,14 +110,8 @@ impl WorldArguments {
 
     /// The scheduler's knowledge by estimator: `none`, `oracle`, or a column of the estimates.
     pub(crate) fn knowledge(&self, estimator: &str, catalogue: &Catalogue) -> Result<Knowledge> {
-        let memory = match (estimator, &self.estimates) {
-            ("none", _) => Estimator::None,
-            ("oracle", _) => Estimator::Oracle,
-            (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
-            (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
-        };
         Ok(Knowledge {
-            memory,
+            memory: memory_estimator(estimator, self.estimates.as_deref(), catalogue)?,
             memory_error: self.memory_error,
             utilisation_error: self.utilisation_error,
             duration_error: Some(self.duration_error),
@@ -123,7 +126,7 @@ impl World {
     /// Reads a trace; jobs with only times are given workloads.
     pub(crate) fn read_trace(&self, file: &Path) -> Result<Trace> {
         let trace = Trace::read(file, &self.catalogue, &ReadLimits::default())?;
-        tell_skipped(&trace);
+        report_skipped(&trace);
         let unmapped = trace.jobs.iter().filter(|job| job.workload.is_none()).count();
         if unmapped == 0 {
             return Ok(trace);
@@ -161,15 +164,18 @@ impl World {
 
     /// The servers, how they are shared, and other settings that are not default.
     pub(crate) fn describe(&self, knowledge: &Knowledge) -> String {
-        let unusual = |what: &str, size: f64| (size > 0.0).then(|| format!("{what} error {size}"));
+        let nonzero = |what: &str, size: f64| (size > 0.0).then(|| format!("{what} error {size}"));
         let disturbances = (!self.disturbances.is_empty()).then(|| format!("{} disturbances", self.disturbances.len()));
         let sharing = (self.sharing != Sharing::Streams).then(|| self.sharing.to_string());
         let parts = [
             Some(self.servers.to_string()),
             sharing,
-            unusual("memory", knowledge.memory_error),
-            unusual("utilisation", knowledge.utilisation_error),
-            unusual("duration", knowledge.duration_error.filter(|error| error.to_bits() != USUAL_DURATION_ERROR.to_bits()).unwrap_or(0.0)),
+            nonzero("memory", knowledge.memory_error),
+            nonzero("utilisation", knowledge.utilisation_error),
+            nonzero(
+                "duration",
+                knowledge.duration_error.filter(|error| error.to_bits() != DEFAULT_DURATION_ERROR.to_bits()).unwrap_or(0.0),
+            ),
             (knowledge.checkpoint > 0.0).then(|| format!("{} % of jobs can checkpoint", 100.0 * knowledge.checkpoint)),
             (knowledge.progress > 0.0).then(|| format!("{} % of jobs tell their progress", 100.0 * knowledge.progress)),
             disturbances,

@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use carma_sim::LowerBounds;
 
-pub(crate) use arguments::{World, WorldArguments};
+pub(crate) use arguments::{World, WorldArguments, memory_estimator};
 
 use crate::configuration::ConfigArguments;
 use crate::files::create;
+use crate::manager::write_json;
 use crate::progress::bar;
 use carma_format::wrapped;
 
@@ -36,7 +37,7 @@ pub(crate) struct Arguments {
     /// The same seed gives the same run.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Write what became of each job to this file: JSON if it ends in .json,
+    /// Write the result of each job to this file: JSON if it ends in .json,
     /// else CSV.
     #[arg(long, value_name = "FILE")]
     jobs: Option<PathBuf>,
@@ -79,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     }
     let summary = run.summary();
     if arguments.json {
-        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&summary)?)?);
+        return write_json(&summary, output);
     }
     let config = settings.check()?;
     writeln!(

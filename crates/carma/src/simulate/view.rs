@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
+use carma_core::Outcome;
 use carma_sim::{LowerBounds, RunSummary, UserSummary};
 
 use carma_format::{duration, energy};
@@ -18,7 +19,7 @@ pub(super) fn print(summary: &RunSummary, bounds: LowerBounds, output: &mut impl
     line("execution, mean", duration(mean_execution))?;
     line("completion, mean", format!("{} (p50 {}, p95 {})", duration(mean_jct), duration(p50_jct), duration(p95_jct)))?;
     line("slowdown, mean", format!("{:.2} (worst {:.2})", summary.mean_slowdown, summary.worst_slowdown))?;
-    line("out of memory", format!("{} attempts ({} retries in all)", summary.oom_attempts, summary.retries))?;
+    line(Outcome::OutOfMemory.kind(), format!("{} attempts ({} retries in total)", summary.oom_attempts, summary.retries))?;
     line("SMACT, SMOCC, DRAMA", format!("{:.3}, {:.3}, {:.3}", summary.smact, summary.smocc, summary.drama))?;
     line("memory", format!("{:.0} MiB a device", summary.memory_mib))?;
     line("GPUs in use", format!("{:.1} % of the time", 100.0 * summary.active))?;
@@ -34,7 +35,7 @@ const MOST_USERS: usize = 20;
 pub(super) fn print_users(users: &[UserSummary], output: &mut impl Write) -> Result<()> {
     for user in users.iter().take(MOST_USERS).filter(|_| users.len() > 1) {
         let UserSummary { user, jobs, mean_wait, mean_jct, p95_jct, .. } = user;
-        let name: String = if user.is_empty() { "nobody's".to_owned() } else { user.chars().take(17).collect() };
+        let name: String = if user.is_empty() { "no user".to_owned() } else { user.chars().take(17).collect() };
         let (wait, mean, p95) = (duration(*mean_wait), duration(*mean_jct), duration(*p95_jct));
         writeln!(output, "  {:<22} waiting {wait}, completion {mean} (p95 {p95})", format!("{name} ({jobs})"))?;
     }

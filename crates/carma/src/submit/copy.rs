@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// The most that is copied: code, not data.
 const LARGEST: u64 = 1 << 30;
 /// A copy without an owner is in progress, or was left behind: after this long it is the latter.
-const UNSIGNED: Duration = Duration::from_secs(24 * 3600);
+const MAX_AGE_WITHOUT_OWNER: Duration = Duration::from_secs(24 * 3600);
 
 /// The copies of one submission.
 #[derive(Debug, Default)]
@@ -93,7 +93,7 @@ fn clean(folder: &Path, address: &str, mut over: impl FnMut(JobId) -> bool) {
     for copy in copies {
         let unneeded = match fs::read_to_string(copy.join("jobs")) {
             Ok(note) => jobs_of(&note, address).is_some_and(|jobs| jobs.into_iter().all(&mut over)),
-            Err(error) => error.kind() == ErrorKind::NotFound && age(&copy).is_some_and(|age| age > UNSIGNED),
+            Err(error) => error.kind() == ErrorKind::NotFound && age(&copy).is_some_and(|age| age > MAX_AGE_WITHOUT_OWNER),
         };
         if unneeded {
             let _ = fs::remove_dir_all(&copy);
@@ -129,11 +129,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("carma.sock")).unwrap();
         let serving = thread::spawn(move || {
-            let (mut stream, mut heard) = (listener.accept().unwrap().0, Vec::new());
-            while !heard.ends_with(b"}") {
+            let (mut stream, mut received) = (listener.accept().unwrap().0, Vec::new());
+            while !received.ends_with(b"}") {
                 let mut piece = [0; 4096];
                 let length = stream.read(&mut piece).unwrap();
-                heard.extend_from_slice(&piece[..length]);
+                received.extend_from_slice(&piece[..length]);
             }
             stream.write_all(answer.as_bytes()).unwrap();
         });
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(noted("HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{\"jobs\":[7]}"), Some(vec!["7".to_owned()]));
         assert_eq!(noted(refused), None);
         assert_eq!(noted(""), Some(Vec::new()), "the connection broke");
-        assert_eq!(noted("HTTP/1.1 504 Gateway Timeout\r\ncontent-length: 0\r\n\r\n"), Some(Vec::new()), "somebody in between gave up");
+        assert_eq!(noted("HTTP/1.1 504 Gateway Timeout\r\ncontent-length: 0\r\n\r\n"), Some(Vec::new()), "a proxy gave up");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::view;
 use crate::manager::{Manager, devices, estimate};
-use crate::progress::awaited;
+use crate::progress::with_spinner;
 use carma_format::printable;
 use carma_format::wrapped;
 
@@ -49,7 +49,7 @@ fn forecasts(submissions: &[ValidSubmission], manager: &Manager) -> Result<Vec<V
             let mut client = client?;
             let mut forecast = |submission: &ValidSubmission| client.forecast(submission.as_sent());
             // The manager may dry-run each.
-            Ok(awaited("estimating", || submissions.iter().map(&mut forecast).collect::<Result<_, _>>())?)
+            Ok(with_spinner("estimating", || submissions.iter().map(&mut forecast).collect::<Result<_, _>>())?)
         }
     }
 }

@@ -31,15 +31,15 @@ fn flag(key: &'static Key) -> Arg {
 
 impl FromArgMatches for Flags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let said = KEYS.iter().flat_map(|key| {
-            let values: Vec<String> = match key.value {
+        let values = KEYS.iter().flat_map(|key| {
+            let given: Vec<String> = match key.value {
                 None => matches.get_flag(key.name).then(String::new).into_iter().collect(),
                 Some(_) => matches.get_many(key.name).into_iter().flatten().cloned().collect(),
             };
             let place = Place { key: Some(format!("--{}", key.name)), ..Place::default() };
-            values.into_iter().map(move |value| OptionValue { key, value, place: place.clone() })
+            given.into_iter().map(move |value| OptionValue { key, value, place: place.clone() })
         });
-        Ok(Self(said.collect()))
+        Ok(Self(values.collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

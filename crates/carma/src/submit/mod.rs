@@ -20,7 +20,7 @@ use carma_manager::submission::{Caller, ParsedSubmission, Source, ValidSubmissio
 use clap::Args;
 use jiff::Zoned;
 
-use crate::manager::{Ends, Manager, attach, ending, exit_code, write_json};
+use crate::manager::{JobEnds, Manager, attach, end_text, exit_code, write_json};
 use copy::Copies;
 use flags::Flags;
 
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// What to run, as it is: no shell looks at it. After a script: what to call
     /// it with.
     #[arg(last = true, value_name = "COMMAND")]
-    words: Vec<String>,
+    command: Vec<String>,
     #[command(flatten)]
     flags: Flags,
     /// Say what would be submitted, what is expected of it, and where it would
@@ -72,13 +72,13 @@ pub(crate) struct Arguments {
 /// Output form of accepted jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    Words,
+    Text,
     Numbers,
     Json,
 }
 
 pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitCode> {
-    let Arguments { files, words, flags: Flags(flags), dry_run, wait, quiet, json, manager } = arguments;
+    let Arguments { files, command, flags: Flags(flags), dry_run, wait, quiet, json, manager } = arguments;
     let caller = caller()?;
     let mut parsed: Vec<ParsedSubmission> = Vec::new();
     let mut take = |source: Source<'_>| -> Result<()> {
@@ -90,10 +90,10 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
         Ok(())
     };
     if files.is_empty() {
-        take(Source::Command(words))?;
+        take(Source::Command(command))?;
     } else {
         for name in &files {
-            take(Source::Text { name, text: &read(name)?, arguments: words.clone() })?;
+            take(Source::Text { name, text: &read(name)?, arguments: command.clone() })?;
         }
     }
     parsed.iter().try_for_each(ParsedSubmission::check_files)?;
@@ -109,15 +109,15 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
     let answer = match (quiet, json) {
         (true, _) => Answer::Numbers,
         (_, true) => Answer::Json,
-        _ => Answer::Words,
+        _ => Answer::Text,
     };
     let jobs = submit(&mut client, submissions, answer, output)?;
     match jobs.as_slice() {
         [job] if interactive => attach(client, *job),
         _ if wait => {
-            let ends = Ends { client: &mut client, jobs: jobs.into_iter(), until: None }.collect::<Result<Vec<_>, _>>()?;
-            for job in ends.iter().flatten().filter(|_| answer == Answer::Words) {
-                eprintln!("carma: {}", ending(job));
+            let ends = JobEnds { client: &mut client, jobs: jobs.into_iter(), until: None }.collect::<Result<Vec<_>, _>>()?;
+            for job in ends.iter().flatten().filter(|_| answer == Answer::Text) {
+                eprintln!("carma: {}", end_text(job));
             }
             Ok(exit_code(ends.iter().flatten().filter_map(JobDetail::outcome)))
         }
@@ -133,7 +133,7 @@ fn submit(client: &mut Client, submissions: Vec<Submission>, answer: Answer, out
         let submission = copies.copied(client, submission)?;
         let accepted = copies.submit(client, &submission)?;
         match answer {
-            Answer::Words => writeln!(output, "{}", view::accepted(&submission, &accepted.jobs))?,
+            Answer::Text => writeln!(output, "{}", view::accepted(&submission, &accepted.jobs))?,
             Answer::Numbers => accepted.jobs.iter().try_for_each(|job| writeln!(output, "{}", job.0))?,
             Answer::Json => {}
         }

@@ -9,7 +9,7 @@ use carma_manager::store::{NewEvent, Phase, StoredEvent, UnixMillis};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::json;
 
-use super::model::{Message, Model, Request, Seen, Size};
+use super::model::{Answers, Message, Model, Request, Size};
 
 /// The current user, unless a test sets another.
 pub(super) const ADA: u32 = 1000;
@@ -113,7 +113,7 @@ fn status(gpus: &[GpuDetail]) -> Status {
 }
 
 /// One sample of each GPU.
-fn looks_of(gpus: &[GpuDetail], now: UnixMillis) -> Vec<RecentSamples> {
+fn samples_of(gpus: &[GpuDetail], now: UnixMillis) -> Vec<RecentSamples> {
     let look = |gpu: &GpuDetail| RecentSamples {
         device: gpu.device,
         at: vec![now],
@@ -126,15 +126,15 @@ fn looks_of(gpus: &[GpuDetail], now: UnixMillis) -> Vec<RecentSamples> {
 }
 
 /// The answers of a manager with these GPUs and jobs to ada, who is no operator.
-pub(super) fn seen(gpus: Vec<GpuDetail>, jobs: Vec<QueueRow>) -> Seen {
+pub(super) fn answers(gpus: Vec<GpuDetail>, jobs: Vec<QueueRow>) -> Answers {
     let count = |fits: fn(&QueueRow) -> bool| jobs.iter().filter(|job| fits(job)).count() as u64;
     let held = count(|job| job.state == Phase::Held);
     let running = count(|job| !job.devices.is_empty());
     let counts = Counts { running, held, waiting: jobs.len() as u64 - running - held };
     let status = status(&gpus);
-    Seen {
+    Answers {
         me: Me { uid: ADA, name: "ada".to_owned(), operator: false },
-        looks: looks_of(&gpus, status.now),
+        samples: samples_of(&gpus, status.now),
         status,
         gpus,
         queue: Queue { counts, jobs, next: None },
@@ -142,7 +142,7 @@ pub(super) fn seen(gpus: Vec<GpuDetail>, jobs: Vec<QueueRow>) -> Seen {
 }
 
 /// Four GPUs at work, and a queue.
-pub(super) fn busy() -> Seen {
+pub(super) fn busy() -> Answers {
     let first = vec![tenant(1, "resnet50", 14, Some(12))];
     let second = vec![tenant(2, "inception", 19, Some(17)), tenant(12, "sweep", 5, Some(5)), tenant(13, "sweep", 5, None)];
     let gpus = vec![gpu(0, first, 15), gpu(1, second, 22), gpu(2, vec![tenant(3, "bert", 36, Some(33))], 33), gpu(3, Vec::new(), 0)];
@@ -163,30 +163,30 @@ pub(super) fn busy() -> Seen {
         waiting(6, "maskrcnn", "bob", 31),
         held,
     ];
-    seen(gpus, jobs)
+    answers(gpus, jobs)
 }
 
 /// A model with these answers and some events.
-pub(super) fn model_of(seen: Seen) -> Model {
+pub(super) fn model_of(answers: Answers) -> Model {
     let mut model = Model::new("/run/carma/carma.sock".to_owned(), Size { columns: 80, rows: 24 });
-    let mut tell = |message| assert_eq!(model.update(message, Duration::from_secs(1)), []);
+    let mut send = |message| assert_eq!(model.update(message, Duration::from_secs(1)), []);
     for (sequence, kind, body) in [
         (1, "launched", json!({"attempt": 1, "placement": {"devices": [{"device": "s0/gpu0"}]}})),
         (2, "finished", json!({"outcome": carma_core::Outcome::Failed { code: 1 }, "text": "failed with exit code 1"})),
         (4, "ended", json!({"attempt": 1, "verdict": "out_of_memory", "because": "GPU memory ran out: it asked for 3.3 GiB more"})),
         (5, "requeued", json!({"floor": 29_011, "reason": {"after": "out_of_memory"}})),
     ] {
-        tell(Message::Happened(event(sequence, kind, body)));
+        send(Message::Event(event(sequence, kind, body)));
     }
     // A few samples for the chart.
     for share in [0.1, 0.4, 0.8] {
-        let mut earlier = seen.clone();
-        for looks in &mut earlier.looks {
-            looks.utilisation[Metric::Smact] = vec![Some(share)];
+        let mut earlier = answers.clone();
+        for samples in &mut earlier.samples {
+            samples.utilisation[Metric::Smact] = vec![Some(share)];
         }
-        tell(Message::Seen(Box::new(earlier)));
+        send(Message::Answers(Box::new(earlier)));
     }
-    tell(Message::Seen(Box::new(seen)));
+    send(Message::Answers(Box::new(answers)));
     model
 }
 

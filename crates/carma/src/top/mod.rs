@@ -1,16 +1,16 @@
 //! `carma top`: the GPUs, the jobs and what happens to them, live on a terminal.
 //!
 //! ```text
-//!  keys ──┐                        ┌──► view ──► screen
-//!  signals┼─ messages ──► model ───┤
-//!  asker ─┘                        └──► requests ──► asker ──► manager
+//!  keys ───┐                        ┌──► view ──► screen
+//!  signals ┼─ messages ──► model ───┤
+//!  poller ─┘                        └──► requests ──► poller ──► manager
 //! ```
 
-mod ask;
 #[cfg(test)]
 mod fixtures;
 mod model;
 mod plain;
+mod poll;
 mod screen;
 mod view;
 mod wrap;
@@ -27,8 +27,8 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use self::ask::{Asker, listen};
-use self::model::{Departure, Message, Model, Request, Size};
+use self::model::{ExitReason, Message, Model, Request, Size};
+use self::poll::{Poller, listen};
 use self::screen::Screen;
 use self::view::Appearance;
 use crate::manager::Manager;
@@ -41,8 +41,8 @@ const TICK: Duration = Duration::from_secs(1);
 const INSTEAD: &str = "`carma queue` and `carma gpus --watch` print the same as text";
 
 #[derive(Debug, Args)]
-#[command(after_help = "Keys: ? lists them, q leaves. Jobs of others can be looked at and no more, \
-unless you are an operator.\n\nExamples:\n  carma top\n  carma top --host https://server:7080")]
+#[command(after_help = "Keys: ? lists them, q leaves. Only operators can act on \
+jobs of others.\n\nExamples:\n  carma top\n  carma top --host https://server:7080")]
 pub(crate) struct Arguments {
     /// Use no colours, as with `NO_COLOR`: jobs are told apart by letters.
     #[arg(long)]
@@ -68,20 +68,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (requests, requested) = channel();
     let mut screen = Screen::new(appearance)?;
     let mut model = Model::new(address, screen.size()?);
-    let (mut listener, asker) = (client.another()?, Asker::new(client, messages.clone()));
+    let (mut listener, poller) = (client.another()?, Poller::new(client, messages.clone()));
     let events = messages.clone();
     forward_signals(messages.clone())?;
-    spawn("asker", move || asker.run(&requested))?;
+    spawn("poller", move || poller.run(&requested))?;
     spawn("listener", move || listen(&mut listener, &events))?;
     spawn("keys", move || read_keys(&messages))?;
     match show(&mut screen, &mut model, &arriving, &requests)? {
-        Departure::Wanted => Ok(ExitCode::SUCCESS),
-        Departure::Signalled(signal) => Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))),
+        ExitReason::Wanted => Ok(ExitCode::SUCCESS),
+        ExitReason::Signalled(signal) => Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))),
     }
 }
 
 /// Handles messages and draws the model, at most ten times a second.
-fn show(screen: &mut Screen, model: &mut Model, arriving: &Receiver<Message>, requests: &Sender<Request>) -> Result<Departure> {
+fn show(screen: &mut Screen, model: &mut Model, arriving: &Receiver<Message>, requests: &Sender<Request>) -> Result<ExitReason> {
     let begun = Instant::now();
     let (mut drawn, mut changed) = (None::<Instant>, true);
     loop {
@@ -95,7 +95,7 @@ fn show(screen: &mut Screen, model: &mut Model, arriving: &Receiver<Message>, re
             Ok(message) => message,
             Err(RecvTimeoutError::Timeout) if changed => continue,
             Err(RecvTimeoutError::Timeout) => Message::Tick,
-            Err(RecvTimeoutError::Disconnected) => return Ok(Departure::Wanted),
+            Err(RecvTimeoutError::Disconnected) => return Ok(ExitReason::Wanted),
         };
         changed = true;
         for request in model.update(message, begun.elapsed()) {
@@ -115,7 +115,7 @@ fn read_keys(messages: &Sender<Message>) {
             Ok(Event::Resize(columns, rows)) => Message::Resized(Size { columns, rows }),
             Ok(_) => continue,
             // The terminal is gone.
-            Err(_) => Message::Leave(Departure::Wanted),
+            Err(_) => Message::Leave(ExitReason::Wanted),
         };
         let last = matches!(message, Message::Leave(_));
         if messages.send(message).is_err() || last {
@@ -128,7 +128,7 @@ fn forward_signals(messages: Sender<Message>) -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     spawn("signals", move || {
         for signal in signals.forever() {
-            let _ = messages.send(Message::Leave(Departure::Signalled(signal)));
+            let _ = messages.send(Message::Leave(ExitReason::Signalled(signal)));
         }
     })
 }

@@ -88,26 +88,26 @@ pub(crate) struct MapArguments {
     #[arg(long, default_value_t = 0)]
     pub(super) seed: u64,
     /// How long jobs take alone.
-    #[arg(long, value_enum, default_value_t = Whose::Own)]
-    pub(super) durations: Whose,
+    #[arg(long, value_enum, default_value_t = DurationSource::Own)]
+    pub(super) durations: DurationSource,
     #[command(flatten)]
     pub(super) destination: Destination,
 }
 
-/// Whose durations a mapped trace has.
+/// The durations that a mapped trace has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Whose {
+pub(super) enum DurationSource {
     /// As long as the trace says.
     Own,
     /// As long as the workload they were given.
     Workload,
 }
 
-impl From<Whose> for DurationRule {
-    fn from(whose: Whose) -> Self {
-        match whose {
-            Whose::Own => Self::Own,
-            Whose::Workload => Self::Workload,
+impl From<DurationSource> for DurationRule {
+    fn from(durations_of: DurationSource) -> Self {
+        match durations_of {
+            DurationSource::Own => Self::Own,
+            DurationSource::Workload => Self::Workload,
         }
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use carma_sim::trace::{self, Analysis, DurationRule, Generation, ReadLimits, Window};
 use carma_sim::{Catalogue, Trace, report};
 
-use crate::files::{identity, tell_skipped, write_charts};
+use crate::files::{identity, report_skipped, write_charts};
 
 pub(crate) use arguments::span;
 use arguments::{AnalyzeArguments, GenerateArguments, MapArguments, SampleArguments, Source};
@@ -61,7 +61,7 @@ fn sample(arguments: &SampleArguments, output: &mut impl Write) -> Result<()> {
         bail!("--to must be later than --from");
     }
     let (trace, catalogue) = source.read()?;
-    tell_skipped(&trace);
+    report_skipped(&trace);
     let sampled = trace::sample(&trace, Window { from: *from, to: *to }, *jobs, *seed);
     if sampled.jobs.is_empty() {
         bail!("none of the {} jobs of {} is in the sample", trace.jobs.len(), source.trace.display());
@@ -75,12 +75,12 @@ fn sample(arguments: &SampleArguments, output: &mut impl Write) -> Result<()> {
 
 fn map(arguments: &MapArguments, output: &mut impl Write) -> Result<()> {
     let (trace, catalogue) = arguments.source.read()?;
-    tell_skipped(&trace);
+    report_skipped(&trace);
     let durations = DurationRule::from(arguments.durations);
     let mapped = trace::map(&trace, &catalogue, arguments.seed, durations);
-    let whose = if durations == DurationRule::Own { "the trace's own" } else { "the workloads'" };
+    let durations_of = if durations == DurationRule::Own { "the trace's own" } else { "the workloads'" };
     let seed = arguments.seed;
-    let rule = format!("workloads by number of GPUs and third of duration, seed {seed}; durations are {whose}");
+    let rule = format!("workloads by number of GPUs and third of duration, seed {seed}; durations are {durations_of}");
     let comments = provenance("map", &arguments.source, &rule)?;
     arguments.destination.write(output, |output| mapped.write_csv(&catalogue, &comments, output))
 }

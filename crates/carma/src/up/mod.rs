@@ -180,9 +180,9 @@ fn detach(places: &Places) -> Result<()> {
     let file =
         fs::File::options().create(true).append(true).mode(0o600).open(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let begins = file.metadata()?.len();
-    let words = std::env::args_os().skip(1).filter(|word| word != "--detach");
+    let arguments = std::env::args_os().skip(1).filter(|word| word != "--detach");
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(words).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    command.args(arguments).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     let mut child = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn()?;
     let until = Instant::now() + TIMEOUT;
     loop {

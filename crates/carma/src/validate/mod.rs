@@ -12,6 +12,7 @@ use carma_sim::{
 use serde::Serialize;
 
 use crate::files::{read_observations, read_table};
+use crate::manager::write_json;
 use crate::progress::simulate_all;
 use crate::simulate::{World, WorldArguments};
 use carma_format::wrapped;
@@ -85,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let crowds = crowds.map(|trials| accuracy(trials.iter().map(|trial| world.interference.score_crowd(catalogue, trial)).collect()));
     let validation = Validation { rows, pairs, crowds };
     if arguments.json {
-        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&validation)?)?);
+        return write_json(&validation, output);
     }
     view::print(&validation, arguments.seeds, output)?;
     Ok(writeln!(output, "\n{}", wrapped(&world.caveat(&trace)))?)
@@ -99,10 +100,10 @@ fn rows(arguments: &Arguments, world: &World, trace: &Trace, measured: &[(Measur
             arguments.world.knowledge(estimator, &world.catalogue).with_context(wanted)
         }
     };
-    let told = measured.iter().map(|(_, policy)| knowledge(policy)).collect::<Result<Vec<Knowledge>>>()?;
+    let known = measured.iter().map(|(_, policy)| knowledge(policy)).collect::<Result<Vec<Knowledge>>>()?;
     let runs: Vec<(usize, u64)> = (0..measured.len()).flat_map(|row| (0..arguments.seeds).map(move |seed| (row, seed))).collect();
     let simulate = |(row, seed): &(usize, u64)| {
-        let simulation = world.simulation(trace, &measured[*row].1.settings, &told[*row], *seed);
+        let simulation = world.simulation(trace, &measured[*row].1.settings, &known[*row], *seed);
         simulation.run().map(|run| run.summary())
     };
     let summaries = simulate_all(&runs, simulate)?;

@@ -7,7 +7,7 @@ use carma_core::mean;
 use carma_sim::MeasuredRun;
 
 use super::{Accuracy, Row, Validation};
-use carma_format::wrapped;
+use carma_format::{Column, left, right, wrapped, write_table};
 
 type Measure = fn(&Row) -> f64;
 type Time = (&'static str, fn(&MeasuredRun) -> f64, Measure);
@@ -22,23 +22,28 @@ const TIMES: [Time; 4] = [
 const COUNTS: [Count; 2] =
     [("out-of-memory attempts", |run| Some(run.oom_attempts), 1), ("energy over exclusive's", |run| run.energy_ratio, 3)];
 
+const fn columns(name: &'static str, last: &'static str) -> [Column; 4] {
+    [left(name, 40), right("simulated", 10), right("measured", 10), right(last, 10)]
+}
+
 /// Prints every policy, measure by measure, and the total errors.
 pub(super) fn print(validation: &Validation, seeds: u64, output: &mut impl Write) -> Result<()> {
     let Validation { rows, pairs, crowds } = validation;
     for (name, of, error) in TIMES {
-        writeln!(output, "{name:<24} {:>10} {:>10} {:>8}", "simulated", "measured", "error")?;
-        for row in rows {
-            let (simulated, measured) = (of(&row.simulated), of(&row.measured));
-            writeln!(output, "  {:<22} {simulated:>10.0} {measured:>10.0} {:>+7.1} %", row.policy, 100.0 * error(row))?;
-        }
+        let row = |row: &Row| {
+            let [simulated, measured] = [&row.simulated, &row.measured].map(|run| format!("{:.0}", of(run)));
+            [format!("  {}", row.policy), simulated, measured, format!("{:+.1} %", 100.0 * error(row))]
+        };
+        write_table(columns(name, "error"), &rows.iter().map(row).collect::<Vec<_>>(), output)?;
         writeln!(output)?;
     }
     for (name, of, digits) in COUNTS {
-        writeln!(output, "{name:<24} {:>10} {:>10} {:>10}", "simulated", "measured", "difference")?;
-        for row in rows {
-            let (Some(simulated), Some(measured)) = (of(&row.simulated), of(&row.measured)) else { continue };
-            writeln!(output, "  {:<22} {simulated:>10.digits$} {measured:>10.digits$} {:>+10.digits$}", row.policy, simulated - measured)?;
-        }
+        let row = |row: &Row| {
+            let (simulated, measured) = of(&row.simulated).zip(of(&row.measured))?;
+            let number = |number: f64| format!("{number:.digits$}");
+            Some([format!("  {}", row.policy), number(simulated), number(measured), format!("{:+.digits$}", simulated - measured)])
+        };
+        write_table(columns(name, "difference"), &rows.iter().filter_map(row).collect::<Vec<_>>(), output)?;
         writeln!(output)?;
     }
     let errors = |of: fn(&Row) -> f64, screened: Option<bool>| {
@@ -52,7 +57,7 @@ pub(super) fn print(validation: &Validation, seeds: u64, output: &mut impl Write
     let (least, most) = spreads.fold((f64::INFINITY, 0.0_f64), |(least, most), spread| (least.min(spread), most.max(spread)));
     writeln!(output, "Makespans vary by {least:.1} to {most:.1} % over seeds (one standard deviation).")?;
     writeln!(output, "{}\n", wrapped(&format!("Without a utilisation screen: {}.", without.join(", "))))?;
-    writeln!(output, "In all, {seeds} seeds a policy:")?;
+    writeln!(output, "Total, {seeds} seeds a policy:")?;
     for (name, of) in measures {
         let all = 100.0 * mean(&errors(of, None));
         let (screened, unscreened) = (worst(of, true), worst(of, false));

@@ -14,7 +14,7 @@ use clap::Args;
 use crate::manager::Manager;
 
 /// Default port of the page, fixed so that an ssh tunnel need not change.
-const USUAL_PORT: u16 = 7080;
+const DEFAULT_PORT: u16 = 7080;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let bind = |port| Bridge::bind(port, socket.clone(), FILES);
     let bridge = match arguments.port {
         Some(port) => bind(port).with_context(|| format!("cannot take port {port}"))?,
-        None => match bind(USUAL_PORT) {
+        None => match bind(DEFAULT_PORT) {
             Err(error) if error.kind() == ErrorKind::AddrInUse => bind(0)?,
             bound => bound?,
         },

@@ -35,49 +35,49 @@ pub(super) struct Sharing<'a> {
 }
 
 impl Stay {
-    fn took(&self) -> f64 {
+    fn duration(&self) -> f64 {
         (self.to - self.from).max(0.001)
     }
 
     /// Time outside training, before and after, as in the simulator.
-    fn around(&self, physics: &Physics) -> [f64; 3] {
-        [physics.start_up.0, physics.loading.0, physics.winding_down.0].map(|span| span.min(self.took() / 4.0))
+    fn outside_training(&self, physics: &Physics) -> [f64; 3] {
+        [physics.start_up.0, physics.loading.0, physics.winding_down.0].map(|span| span.min(self.duration() / 4.0))
     }
 
     /// The time span in which it trains, slows others down and is slowed down.
     fn training(&self, physics: &Physics) -> (f64, f64) {
-        let [start_up, loading, winding_down] = self.around(physics);
-        (self.from + start_up + loading, self.from + self.took() - winding_down)
+        let [start_up, loading, winding_down] = self.outside_training(physics);
+        (self.from + start_up + loading, self.from + self.duration() - winding_down)
     }
 
     /// Average activity relative to training alone.
     fn activity(&self, trained: f64, physics: &Physics) -> f64 {
-        let [_, loading, winding_down] = self.around(physics);
-        ((trained + physics.quiet * (loading + winding_down)) / self.took()).clamp(0.01, 1.0)
+        let [_, loading, winding_down] = self.outside_training(physics);
+        ((trained + physics.quiet * (loading + winding_down)) / self.duration()).clamp(0.01, 1.0)
     }
 }
 
 impl Sharing<'_> {
     /// All attempts as they would have been alone.
-    pub(super) fn undone(&self, stays: &[Stay]) -> Vec<Alone> {
+    pub(super) fn without_interference(&self, stays: &[Stay]) -> Vec<Alone> {
         let mut trained = vec![0.0; stays.len()];
         let mut profiles = vec![Vec::new(); stays.len()];
         for round in 0..ROUNDS {
             for ((stay, trained), profiles) in stays.iter().zip(&trained).zip(&mut profiles) {
                 let activity = if round == 0 { 1.0 } else { stay.activity(*trained, self.physics) };
-                *profiles = stay.ranks.iter().map(|(_, rank)| self.at_work(rank, activity)).collect();
+                *profiles = stay.ranks.iter().map(|(_, rank)| self.training_profile(rank, activity)).collect();
             }
             trained = self.trained(stays, &profiles);
         }
         let alone = |((stay, training), ranks): ((&Stay, f64), Vec<RankProfile>)| {
-            let around: f64 = stay.around(self.physics).iter().sum();
-            Alone { seconds: around + training, training, ranks }
+            let outside_training: f64 = stay.outside_training(self.physics).iter().sum();
+            Alone { seconds: outside_training + training, training, ranks }
         };
         stays.iter().zip(trained).zip(profiles).map(alone).collect()
     }
 
     /// A rank's profile while it trains alone, from its measured average.
-    fn at_work(&self, measured: &RankProfile, activity: f64) -> RankProfile {
+    fn training_profile(&self, measured: &RankProfile, activity: f64) -> RankProfile {
         let counter = |value: Fraction, reading: f64| Fraction::clamped(value.get() / activity / reading);
         RankProfile {
             smact: counter(measured.smact, self.physics.reading),
@@ -151,16 +151,16 @@ mod tests {
     }
 
     #[test]
-    fn who_was_alone_took_the_time_it_takes_alone() {
+    fn an_attempt_alone_keeps_its_duration() {
         let (model, physics) = (InterferenceModel::shipped(), Physics::default());
         let stays = [(0.0, 1000.0), (1000.0, 1010.0)].map(|(from, to)| Stay { from, to, ranks: vec![(0, rank(0.5))] });
-        let alone = sharing(&model, &physics).undone(&stays);
+        let alone = sharing(&model, &physics).without_interference(&stays);
         assert!((alone[0].seconds - 1000.0).abs() < 1e-6 && (alone[1].seconds - 10.0).abs() < 1e-6, "{alone:?}");
         assert!(alone[0].ranks[0].smact.get() > 0.5, "the monitor reads less than there is");
     }
 
     #[test]
-    fn what_the_simulator_makes_of_two_together_is_put_back_to_what_they_take_alone() {
+    fn the_time_alone_of_two_simulated_jobs_is_recovered() {
         let (model, physics) = (InterferenceModel { pair_deviation: 0.0, ..InterferenceModel::shipped() }, Physics::default());
         let profiles = [rank(0.6), rank(0.4)];
         let workload = |(place, rank): (usize, &RankProfile)| carma_sim::Workload {
@@ -204,8 +204,8 @@ mod tests {
                 Stay { from, to, ranks: vec![(0, measured)] }
             })
             .collect();
-        assert!(stays.iter().all(|stay| stay.took() > 1100.0), "they slowed each other down: {stays:?}");
-        let alone = sharing(&model, &physics).undone(&stays);
+        assert!(stays.iter().all(|stay| stay.duration() > 1100.0), "they slowed each other down: {stays:?}");
+        let alone = sharing(&model, &physics).without_interference(&stays);
         for (alone, record) in alone.iter().zip(&run.jobs) {
             assert!((alone.seconds / record.alone - 1.0).abs() < 0.04, "{alone:?} for {}", record.alone);
         }

@@ -137,7 +137,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn gpus_of_which_nothing_is_known_are_the_nearest_by_memory() {
+    fn unknown_gpus_are_simulated_as_the_nearest_by_memory() {
         let machine = Machine::of(&[gpu(0, "NVIDIA A100-SXM4-40GB"), gpu(1, "something new")]).unwrap();
         assert_eq!(machine.servers.to_string(), "2xA100-40GB");
         assert_eq!(machine.notes, ["Nothing is known of something new: it is simulated as A100-40GB, the nearest by memory."]);
@@ -158,7 +158,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn energy_is_power_over_time_and_not_told_where_too_little_was_seen() {
+    fn energy_is_power_over_time_and_unknown_with_few_samples() {
         let minutes = [minute(1, Some(100.0)), minute(2, Some(300.0))];
         assert_eq!(energy(&minutes, (90.0, 150.0)), Some(30.0 * 100.0 + 30.0 * 300.0));
         assert_eq!(energy(&minutes, (60.0, 190.0)), Some(24_000.0 * 130.0 / 120.0));

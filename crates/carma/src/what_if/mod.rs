@@ -1,14 +1,14 @@
 //! `carma what-if`: the manager's own jobs once more, in the simulator, by other rules.
 //!
 //! ```text
-//!  jobs as they were ─► stays on GPUs ─► time alone (interference undone) ─► trace ─► simulated by each policy ─► WhatIfRun
+//!  jobs as they were ─► stays on GPUs ─► time alone (without interference) ─► trace ─► simulated by each policy ─► WhatIfRun
 //! ```
 
 mod alone;
+mod defaults;
 mod fate;
 mod machine;
 mod replayed;
-mod usual;
 mod view;
 
 use std::io::Write;
@@ -22,23 +22,23 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use crate::compare::settings;
-use crate::manager::{Manager, Moment, write_json};
+use crate::manager::{AnswerArguments, Moment, write_json};
 use crate::progress;
 use fate::{fate, mean_fate};
 #[cfg(test)]
 pub(crate) use machine::tests::gpu as sample_gpu;
 use machine::{Machine, joules};
 use replayed::Replayed;
+pub(crate) use view::simulator_error;
 #[cfg(test)]
 pub(crate) use view::tests::sample;
-pub(crate) use view::trust;
 
 /// Limit of simulated jobs over all runs and policies: about 20 s of a core if GPUs are many and full.
 const MOST_RUNS: usize = 30_000;
 /// Runs of a policy, which are averaged: many if jobs are few. They come in mirrored pairs, so it is an even number.
 const SEEDS: (usize, usize) = (2, 20);
 /// Policies that differ much, besides those in force.
-const USUAL: [&str; 5] = ["exclusive", "magm", "or-magm", "lug", "lucid"];
+const DEFAULT_POLICIES: [&str; 5] = ["exclusive", "magm", "or-magm", "lug", "lucid"];
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -56,34 +56,31 @@ pub(crate) struct Arguments {
     /// Policies, as `carma compare` takes them; unset: a few that differ much.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     policy: Vec<String>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    answer: AnswerArguments,
 }
 
 /// Replays the manager's jobs, and prints the simulated results.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let client = &mut arguments.manager.connect()?;
+    let client = &mut arguments.answer.manager.connect()?;
     let now = client.status()?.now;
     let until = arguments.until.map_or(now, |until| until.at(now));
     let since = arguments.since.at(now);
-    ensure!(since < until, "the time that is asked for ends before it begins");
+    ensure!(since < until, "the requested period ends before it begins");
     // One more than the limit shows that there are more.
     let limit = Some(most_jobs(&arguments.policy) as u32 + 1);
     let query = HistoryQuery { since: Some(since), until: Some(until), limit, ..HistoryQuery::default() };
-    let jobs: Vec<JobDetail> = progress::counted("reading jobs", client.export(&query)?)?;
-    let answer = what_if(client, &jobs, &arguments.policy)?;
-    if arguments.json {
-        return write_json(&answer, output);
+    let jobs: Vec<JobDetail> = progress::collect_counted("reading jobs", client.export(&query)?)?;
+    let what_if = what_if(client, &jobs, &arguments.policy)?;
+    if arguments.answer.json {
+        return write_json(&what_if, output);
     }
-    view::write(&answer, (since, until), &TimeZone::system(), output)
+    view::write(&what_if, (since, until), &TimeZone::system(), output)
 }
 
 /// The limit of jobs for these policies, or for the default ones, with the rules in force.
 const fn most_jobs(policies: &[String]) -> usize {
-    let others = if policies.is_empty() { USUAL.len() } else { policies.len() };
+    let others = if policies.is_empty() { DEFAULT_POLICIES.len() } else { policies.len() };
     MOST_RUNS / SEEDS.0 / (1 + others)
 }
 
@@ -119,9 +116,10 @@ fn newest(jobs: &[JobDetail], most: usize) -> Vec<&JobDetail> {
 }
 
 /// The policies to compare with, and their rules: explicit settings, and for the rest those of the policy or its preset.
-fn others(asked: &[String], in_force: &str, configuration: &ConfigurationDetail) -> Result<Vec<(String, Settings)>> {
-    let usual = || USUAL.into_iter().filter(|name| *name != in_force).map(str::to_owned).collect();
-    let mut names: Vec<String> = if asked.is_empty() { usual() } else { asked.iter().map(|name| name.trim().to_lowercase()).collect() };
+fn others(requested: &[String], in_force: &str, configuration: &ConfigurationDetail) -> Result<Vec<(String, Settings)>> {
+    let defaults = || DEFAULT_POLICIES.into_iter().filter(|name| *name != in_force).map(str::to_owned).collect();
+    let mut names: Vec<String> =
+        if requested.is_empty() { defaults() } else { requested.iter().map(|name| name.trim().to_lowercase()).collect() };
     ensure!(names.len() <= 12, "{} policies are more than the 12 that are simulated at once", names.len());
     names.dedup();
     names.into_iter().map(|name| settings(&name, &configuration.written).map(|settings| (name, settings))).collect()

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use anyhow::{Result, ensure};
 use carma_core::{
-    ArrayMember, Dependency, GroupId, JobId, JobSpec, MemoryEstimate, MemoryNeed, Metric, PerRank, Seconds, Time, UserId, Verdict,
+    ArrayMember, Dependency, GroupId, JobId, JobSpec, MemoryEstimate, MemoryNeed, Metric, Outcome, PerRank, Seconds, Time, UserId, Verdict,
 };
 use carma_manager::api::{AttemptDetail, JobDetail};
 use carma_manager::store::UnixMillis;
 use carma_sim::{Catalogue, InterferenceModel, JobRecord, Knowledge, Physics, RankProfile, Trace, TraceJob, Workload};
 
 use super::alone::{Alone, Sharing, Stay};
+use super::defaults::Defaults;
 use super::machine::Machine;
-use super::usual::Usual;
 use crate::replay::record;
 use carma_format::count;
 
@@ -30,29 +30,29 @@ pub(super) struct Replayed {
 }
 
 /// Why a job is not replayed.
-const NO_GPU: &str = "asked for no GPU";
+const NO_GPU: &str = "requested no GPU";
 const NEVER_RAN: &str = "never ran";
-const NOT_OVER: &str = "not over yet";
-const NEVER_FITTED: &str = "ran out of memory to the last";
+const UNFINISHED: &str = "not finished yet";
+const OUT_OF_MEMORY: &str = Outcome::OutOfMemory.kind();
 
 impl Replayed {
     /// Of jobs in order of submission, at this time.
     pub(super) fn of(jobs: &[&JobDetail], machine: &Machine, model: &InterferenceModel, now: UnixMillis) -> Result<Self> {
         let (replayed, mut notes) = choose(jobs);
         ensure!(!replayed.is_empty(), "{}", nothing(&notes));
-        let usual = Usual::new();
+        let defaults = Defaults::new();
         let mut stays = Vec::new();
         let mut places: HashMap<(JobId, u32), usize> = HashMap::new();
         // All jobs that ran beside them count, replayed or not.
         for job in jobs {
             for attempt in &job.attempts {
                 places.insert((job.id, attempt.attempt.number), stays.len());
-                stays.push(usual.stay(job, attempt, machine, now));
+                stays.push(defaults.stay(job, attempt, machine, now));
             }
         }
         let physics = Physics::default();
         let sharing = Sharing { model, physics: &physics, mode: machine.sharing.mode(), gpus: machine.gpus() };
-        let alone = sharing.undone(&stays);
+        let alone = sharing.without_interference(&stays);
         let (first, mut last) = (replayed[0].submitted, UnixMillis::default());
         let mut trace = Trace::default();
         let mut workloads = Vec::new();
@@ -92,9 +92,9 @@ fn nothing(notes: &[String]) -> String {
 fn choose<'a>(jobs: &[&'a JobDetail]) -> (Vec<&'a JobDetail>, Vec<String>) {
     let obstacle = |job: &JobDetail| match () {
         () if job.request.resources.gpus == 0 => Some(NO_GPU),
-        () if job.ended.is_none() => Some(NOT_OVER),
+        () if job.ended.is_none() => Some(UNFINISHED),
         () if work(job).next().is_some() => None,
-        () if job.attempts.iter().any(|attempt| attempt.verdict == Some(Verdict::OutOfMemory)) => Some(NEVER_FITTED),
+        () if job.attempts.iter().any(|attempt| attempt.verdict == Some(Verdict::OutOfMemory)) => Some(OUT_OF_MEMORY),
         () => Some(NEVER_RAN),
     };
     let replayed = jobs.iter().copied().filter(|job| obstacle(job).is_none()).collect();
@@ -102,7 +102,7 @@ fn choose<'a>(jobs: &[&'a JobDetail]) -> (Vec<&'a JobDetail>, Vec<String>) {
         let many = jobs.iter().filter(|job| obstacle(job) == Some(why)).count();
         (many > 0).then(|| format!("{} left out: {why}", count(many, "job")))
     };
-    (replayed, [NO_GPU, NEVER_RAN, NOT_OVER, NEVER_FITTED].into_iter().filter_map(left_out).collect())
+    (replayed, [NO_GPU, NEVER_RAN, UNFINISHED, OUT_OF_MEMORY].into_iter().filter_map(left_out).collect())
 }
 
 /// The attempts that did a job's work. Running out of memory is not work; a job without checkpoints did it in its last attempt; one that
@@ -187,7 +187,7 @@ mod tests {
     use crate::manager::sample;
 
     #[test]
-    fn jobs_are_replayed_with_the_time_they_ran_and_those_that_are_not_are_counted() {
+    fn replayed_jobs_keep_their_run_time_and_others_are_counted() {
         // It ran out of memory, and then failed by itself.
         let failed = sample();
         let never = JobDetail { id: JobId(16), attempts: Vec::new(), ..sample() };
@@ -202,12 +202,12 @@ mod tests {
         let replayed = Replayed::of(&jobs[3..], &machine, &model, UnixMillis(1_800_003_000_000)).unwrap();
         let [job] = replayed.trace.jobs.as_slice() else { panic!("{:?}", replayed.trace) };
         let workload = replayed.catalogue.get(job.workload.unwrap());
-        assert!((workload.seconds.get() - 242.0).abs() < 0.01, "its last attempt, which nobody shared a GPU with: {workload:?}");
+        assert!((workload.seconds.get() - 242.0).abs() < 0.01, "its last attempt, alone on its GPU: {workload:?}");
         assert_eq!(workload.ranks[0].peak, MiB(17_002));
         let request = &replayed.knowledge.requests[&job.workload.unwrap()];
         assert_eq!(request.memory.known, Some(PerRank::Same(MiB(20_480))));
         assert_eq!(replayed.notes, ["1 job left out: never ran"]);
         let Err(nothing) = Replayed::of(&jobs[..4], &machine, &model, UnixMillis(1_800_003_000_000)) else { panic!() };
-        insta::assert_snapshot!(nothing, @"there is nothing to replay: 1 job left out: asked for no GPU; 1 job left out: never ran; 1 job left out: not over yet; 1 job left out: ran out of memory to the last");
+        insta::assert_snapshot!(nothing, @"there is nothing to replay: 1 job left out: requested no GPU; 1 job left out: never ran; 1 job left out: not finished yet; 1 job left out: out of memory");
     }
 }

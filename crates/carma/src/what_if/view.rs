@@ -43,12 +43,12 @@ pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), z
         right("OOM", 6),
     ];
     write_table(columns, &rows, output)?;
-    writeln!(output, "\n{}", wrapped(&trust(answer)))?;
+    writeln!(output, "\n{}", wrapped(&simulator_error(answer)))?;
     answer.left_out.iter().try_for_each(|note| Ok(writeln!(output, "{}", wrapped(note))?))
 }
 
 /// The simulator's error against the measurement under the rules in force.
-pub(crate) fn trust(WhatIf { measured, simulated, .. }: &WhatIf) -> String {
+pub(crate) fn simulator_error(WhatIf { measured, simulated, .. }: &WhatIf) -> String {
     let off = |of: fn(&WhatIfRun) -> Seconds| {
         let percent = (100.0 * (ratio(of(simulated).get(), of(measured).get()) - 1.0)).round();
         if percent == 0.0 { "less than 1 %".to_owned() } else { format!("{percent:+.0} %") }

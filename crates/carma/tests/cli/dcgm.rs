@@ -1,4 +1,4 @@
-//! Counters of emulated GPUs, through the programs and pages that real ones have.
+//! Counters of emulated GPUs, through the same programs and pages as real ones.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -15,7 +15,7 @@ use carma_gpu::profiling::{Counters, Options, Problem, Profiler, Source, SourceS
 use carma_gpu::{DEADLINE, DeviceUuid, Driver};
 use tempfile::TempDir;
 
-/// Long enough for any machine; nothing waits this long where all is well.
+/// Long enough for any machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const INTERVAL: Duration = Duration::from_millis(50);
 
@@ -47,7 +47,7 @@ fn text(machine: &Machine, program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Asks until there is an answer.
+/// Polls until there is an answer.
 fn wait<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
@@ -60,7 +60,7 @@ fn wait<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 }
 
 fn options(machine: &Machine) -> Options {
-    // Nobody listens on port 1.
+    // No process listens on port 1.
     Options { dcgmi: machine.programs().join("dcgmi"), exporter: "http://127.0.0.1:1/metrics".into(), forced: None, interval: INTERVAL }
 }
 
@@ -77,7 +77,7 @@ fn assert_levels(counters: &Counters, levels: [f64; 4]) {
     assert_eq!((value(1004), value(1009)), (None, None), "nothing is made up");
 }
 
-/// Processes of a machine's `dcgmi dmon`, living or dead but not yet asked for by us.
+/// Processes of a machine's `dcgmi dmon`, running or not yet reaped.
 fn streams(machine: &Machine) -> Vec<u32> {
     let program = machine.programs().join("dcgmi");
     let is_ours = |pid: &u32| {
@@ -88,7 +88,7 @@ fn streams(machine: &Machine) -> Vec<u32> {
     processes.filter(is_ours).collect()
 }
 
-/// Children of this process that have ended and that nobody has asked for.
+/// Children of this process that are not yet reaped.
 fn zombies() -> usize {
     let children = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
@@ -250,9 +250,9 @@ fn nvidia_smi_shows_what_scripts_ask_for() {
     insta::assert_snapshot!("nvidia-smi", shown.join("\n"));
     for (program, option) in [("nvidia-smi", "-q"), ("dcgmi", "stats")] {
         let unknown = run(&machine, program, &[option]);
-        let said = String::from_utf8(unknown.stderr).unwrap();
+        let message = String::from_utf8(unknown.stderr).unwrap();
         assert!(!unknown.status.success() && unknown.stdout.is_empty());
-        assert!(said.starts_with(&format!("{option} is not emulated: this stand-in knows ")), "{said}");
+        assert!(message.starts_with(&format!("{option} is not emulated: this stand-in knows ")), "{message}");
     }
     machine.with(|state| state.gpus[1].lost = 1).unwrap();
     let lost = run(&machine, "nvidia-smi", &[]);
@@ -272,7 +272,7 @@ fn from_hopper_on_nvml_itself_gives_the_counters_and_nothing_is_started() {
     assert_eq!(profiler.report()[0].state, SourceState::Used(2));
     assert_eq!(profiler.report()[1].state, SourceState::Absent(Problem::NotAsked));
     assert!(streams(&machine).is_empty());
-    // A device that is lost has none, and does not take the others with it.
+    // A lost device has none, and the others still do.
     machine.with(|state| state.gpus[0].lost = 1).unwrap();
     wait("its loss", || profiler.counters(&gpu).is_none().then_some(()));
     assert_levels(&wait("the other's counters", || profiler.counters(&targets[1].uuid)), [0.0; 4]);

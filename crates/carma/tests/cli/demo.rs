@@ -34,7 +34,7 @@ fn users_of(folder: &Path) -> Vec<String> {
 fn assert_nothing_is_left(folder: &TempDir) {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files are left");
     // Supervisors of jobs that were told to end may be a moment behind.
-    for _ in 0..500 {
+    for _ in 0..6000 {
         if users_of(folder.path()).is_empty() {
             return;
         }
@@ -64,9 +64,9 @@ fn sharing_wins_a_job_recovers_and_nothing_is_left() {
     };
     let ratio = |name: &str| -> f64 { row(name)[4].parse().unwrap() };
     assert!(ratio("last job done") < 0.9 && ratio("mean wait") < 0.5 && ratio("energy") < 1.0, "{shown}");
-    assert_eq!(row("ran out of memory"), ["0", "1", "1"], "measured, and predicted: {shown}");
+    assert_eq!(row("out of memory"), ["0", "1", "1"], "measured, and predicted: {shown}");
     assert!(shown.contains("sharing: policy carma (the default)"), "{shown}");
-    assert!(shown.contains("Job 8 (bert_base_wiki_bs32) declared 3.9 GiB and ran out of memory.\nCARMA restarted it "), "{shown}");
+    assert!(shown.contains("Job 8 (bert_base_wiki_bs32) declared 3.9 GiB and ran out of GPU memory.\nCARMA restarted it "), "{shown}");
     assert_eq!(shown.lines().filter(|line| line.ends_with(" succeeded")).count(), 24, "{shown}");
     let times: Vec<u64> = shown.lines().filter_map(seconds).collect();
     assert!(times.len() > 48 && times.is_sorted(), "lines of both runs are not in order of time: {shown}");

@@ -39,7 +39,7 @@ impl Emulated {
         command(self.folder.path()).args(arguments).output().unwrap()
     }
 
-    /// What a command prints that goes well.
+    /// The output of a command that must succeed.
     fn prints(&self, arguments: &[&str]) -> String {
         let output = self.emu(arguments);
         assert!(output.status.success(), "{}", text(&output.stderr));
@@ -66,7 +66,7 @@ impl Emulated {
 
 fn command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
-    // What whoever runs the tests has in their environment must not show.
+    // Ignore the environment of the user who runs the tests.
     command.env("XDG_CONFIG_HOME", "/nonexistent").env("CARMA_EMU", folder).arg("emu");
     command
 }
@@ -286,7 +286,7 @@ except ValueError as error:
 fn machines_are_made_shown_and_removed() {
     let emulated = Emulated::up("1xA100-40GB,1xT4-16GB", 60);
     let shown = emulated.prints(&["show"]);
-    assert!(shown.contains("\n  0 A100-40GB ") && shown.contains("      0/16384     0\n"), "{shown}");
+    assert!(shown.contains("\n  0 A100-40GB ") && shown.contains("    0/16384     0\n"), "{shown}");
     let folder = emulated.folder.path().display().to_string();
     let again = emulated.emu(&["up"]);
     assert_eq!(text(&again.stderr), format!("carma: there are emulated GPUs in {folder} already: `carma emu down` removes them\n"));
@@ -325,7 +325,7 @@ fn folders_may_have_odd_names() {
         "{}",
         text(&named.stderr)
     );
-    // What is printed is what a shell needs, and nothing grows when it is done twice.
+    // The output works in a shell, also when applied twice.
     let script =
         "eval \"$(\"$0\" emu env)\"; first=$PATH; eval \"$(\"$0\" emu env)\"; [ \"$PATH\" = \"$first\" ] && printf %s \"$CARMA_EMU\"";
     let shell = Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_carma")]).env("CARMA_EMU", &folder).output().unwrap();

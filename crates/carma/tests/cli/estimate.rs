@@ -1,4 +1,4 @@
-//! `carma estimate`, `carma trace-memory` and `carma estimator` as people use them.
+//! `carma estimate`, `carma trace-memory` and `carma estimator`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -86,8 +86,8 @@ fn calibration_finds_the_context_that_a_reading_implies() {
     let events = file(scratch.path(), "step.trace", EVENTS);
     let stack = scratch.path().join("lab.toml");
     let (events, stack) = (events.to_str().unwrap(), stack.to_str().unwrap());
-    let said = stdout(&["estimator", "calibrate", "--trace", events, "--reading", "790MiB", "-o", stack]);
-    assert!(said.starts_with("context 700 MiB (the table says 524)"), "{said}");
+    let message = stdout(&["estimator", "calibrate", "--trace", events, "--reading", "790MiB", "-o", stack]);
+    assert!(message.starts_with("context 700 MiB (the table says 524)"), "{message}");
     let json = stdout(&["estimate", "--trace", events, "--stack", stack, "--json"]);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap()["memory_mib"], 790.0);
     let refused = stderr(&["estimator", "calibrate", "--trace", events, "--reading", "50MiB"]);
@@ -138,8 +138,8 @@ fn unusable_input_is_refused_with_the_reason() {
         (vec!["estimate", summary, "--allocator", "colour:red"], "no setting `colour`"),
         (vec!["estimator", "evaluate", "--data", summary, "--estimator", "static"], "net.model cannot be used"),
     ] {
-        let said = stderr(&arguments);
-        assert!(said.contains(reason), "{arguments:?} says {said}");
+        let message = stderr(&arguments);
+        assert!(message.contains(reason), "{arguments:?} says {message}");
     }
 }
 
@@ -147,6 +147,6 @@ fn unusable_input_is_refused_with_the_reason() {
 fn a_script_without_pytorch_gets_a_plain_answer() {
     let scratch = tempfile::tempdir().unwrap();
     let script = file(scratch.path(), "train.py", "print('never')\n");
-    let said = stderr(&["trace-memory", "--python", "/nonexistent/python", script.to_str().unwrap()]);
-    assert!(said.contains("cannot start /nonexistent/python"), "{said}");
+    let message = stderr(&["trace-memory", "--python", "/nonexistent/python", script.to_str().unwrap()]);
+    assert!(message.contains("cannot start /nonexistent/python"), "{message}");
 }

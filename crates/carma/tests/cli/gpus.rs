@@ -1,4 +1,4 @@
-//! What the commands about GPUs show, on emulated ones.
+//! Commands about GPUs, on emulated ones.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -45,7 +45,7 @@ impl Server {
     fn command(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
         command.args(arguments).env("XDG_CONFIG_HOME", "/nonexistent").env("CARMA_EMU", self.folder.path());
-        // Where the tests themselves run inside an allocation, that says nothing about emulated GPUs.
+        // An allocation of the tests themselves does not apply to emulated GPUs.
         for name in ["CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"] {
             command.env_remove(name);
         }
@@ -53,14 +53,14 @@ impl Server {
         command
     }
 
-    /// What a command prints inside of an allocation.
+    /// The output of a command inside an allocation.
     fn shows_inside(&self, variables: &[(&str, &str)], arguments: &[&str]) -> String {
         let output = self.command(arguments, variables).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         self.plain(&output.stdout)
     }
 
-    /// What a command prints that goes well, without what differs from run to run.
+    /// The output of a command that must succeed, without parts that differ from run to run.
     fn shows(&self, arguments: &[&str]) -> String {
         let output = self.carma(arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -78,7 +78,7 @@ impl Server {
         for process in &self.processes {
             text = text.replace(&format!("{:>8}", process.id()), "   [pid]").replace(&process.id().to_string(), "[pid]");
         }
-        // Whoever runs the tests.
+        // The user who runs the tests.
         text.replace("root      ", "[user]    ")
     }
 }
@@ -126,7 +126,7 @@ fn gpus_that_are_not_in_the_allocation_are_shown_with_the_reason() {
     insta::assert_snapshot!("doctor-allocation", server.shows_inside(&visible, &["doctor"]));
     let slurm = [("SLURM_JOB_ID", "9"), ("SLURM_JOB_GPUS", "0,2")];
     assert!(server.shows_inside(&slurm, &["doctor"]).contains("GPU 1 is not used: not in this Slurm job (SLURM_JOB_GPUS)"));
-    // What others have is not changed either.
+    // Instances of other users do not change either.
     for arguments in [&["mig", "apply", "--gpu", "0", "1g.5gb"][..], &["mps", "start", "--gpu", "0"]] {
         let refused = server.command(arguments, &visible).output().unwrap();
         assert!(!refused.status.success());

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn carma(arguments: &[&str]) -> Output {
-    // Workloads of whoever runs the tests must not show.
+    // Ignore the workloads of the user who runs the tests.
     Command::new(env!("CARGO_BIN_EXE_carma")).args(arguments).env("XDG_CONFIG_HOME", "/nonexistent").output().unwrap()
 }
 
@@ -35,7 +35,7 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a command that fails says; it must print no data.
+/// The error of a command that must fail; it prints no data.
 fn stderr(arguments: &[&str]) -> String {
     let output = carma(arguments);
     assert!(!output.status.success());

@@ -1,4 +1,4 @@
-//! MPS on emulated GPUs: the control program, its daemon and its servers as processes of their own.
+//! MPS on emulated GPUs: the control program, its daemon and its servers as processes.
 
 mod users;
 
@@ -33,7 +33,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        // Like a machine's usual folder: everybody gets there.
+        // Accessible to all users, as a machine's usual folder.
         fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let folder = scratch.path().join("machine");
         let machine =
@@ -124,7 +124,7 @@ fn a_daemon_serves_clients_and_leaves_nothing_behind() {
     let Health::Serving(server) = bench.control.health().unwrap() else { panic!("a server serves") };
     let me = std::process::id();
     assert_eq!((server.user, server.clients), (Some(rustix::process::getuid().as_raw()), vec![me]));
-    // The server and its client are on the daemon's GPU, and nobody on the other.
+    // The server and its client are on the daemon's GPU, and no process on the other.
     let on = |gpu: u32| bench.machine.with(|state| state.contexts().iter().filter(|context| context.gpu == gpu).count()).unwrap();
     assert_eq!((on(0), on(1)), (0, 2));
     let table = bench.control.command("ps").unwrap();
@@ -161,7 +161,7 @@ fn limits_hold() {
     let threads = || bench.machine.with(|state| state.contexts().iter().map(|context| context.threads).min()).unwrap();
     assert_eq!(threads(), Some(25));
     drop(client);
-    // Whoever asks for nothing gets what the daemon allows.
+    // Without a request, the daemon's limits apply.
     let client = bench.client();
     client.hold(0, 4 << 30).unwrap();
     assert!(matches!(client.hold(0, (4 << 30) + 1), Err(CudaError::OutOfMemory { .. })));
@@ -183,7 +183,7 @@ fn a_killed_server_is_noticed_and_its_clients_fail() {
         died.is_some()
     });
     assert_eq!(died, Some(ServerDied { pid: server, clients: vec![std::process::id()] }));
-    assert_eq!(watch.observe(&bench.control.health().unwrap()), None, "it is told once");
+    assert_eq!(watch.observe(&bench.control.health().unwrap()), None, "it is reported once");
     let mut error = None;
     until("the client fails", || {
         error = client.work().err();
@@ -273,34 +273,34 @@ fn the_program_speaks_as_nvidias_does() {
             .env_remove("CUDA_MPS_PIPE_DIRECTORY")
             .env_remove("CUDA_MPS_LOG_DIRECTORY");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Without a daemon it does not wait for what we want.
+        // Without a daemon it does not wait for input.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         let output = child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     };
-    let said = |code: i32, out: &str, err: &str| (code, out.to_owned(), err.to_owned());
-    assert_eq!(run(&[], "get_server_list\n"), said(1, "", "Cannot find MPS control daemon process\n"));
-    assert_eq!(run(&["-d"], ""), said(0, "", ""));
-    assert_eq!(run(&["-d"], ""), said(1, "", "An instance of this daemon is already running\n"));
-    assert_eq!(run(&[], "get_server_list\n"), said(0, "", ""));
+    let message = |code: i32, out: &str, err: &str| (code, out.to_owned(), err.to_owned());
+    assert_eq!(run(&[], "get_server_list\n"), message(1, "", "Cannot find MPS control daemon process\n"));
+    assert_eq!(run(&["-d"], ""), message(0, "", ""));
+    assert_eq!(run(&["-d"], ""), message(1, "", "An instance of this daemon is already running\n"));
+    assert_eq!(run(&[], "get_server_list\n"), message(0, "", ""));
     let user = rustix::process::getuid().as_raw();
-    assert_eq!(run(&[], &format!("start_server -uid {user}\n")), said(0, "", ""));
+    assert_eq!(run(&[], &format!("start_server -uid {user}\n")), message(0, "", ""));
     let (_, server, _) = run(&[], "get_server_list\n");
     let server = server.trim();
     let shown =
         Command::new(bench.machine.programs().join("nvidia-smi")).args(["--query-compute-apps=name", "--format=csv,noheader"]).output();
     assert_eq!(String::from_utf8(shown.unwrap().stdout).unwrap(), "nvidia-cuda-mps-server\n".repeat(2));
     let several = format!("get_server_status {server}\nset_active_thread_percentage {server} 30\nget_active_thread_percentage {server}\n");
-    assert_eq!(run(&[], &several), said(0, "ACTIVE\n30.0\n30.0\n", ""));
-    assert_eq!(run(&[], "get_client_list 1\n"), said(1, "", "Server 1 not found\n"));
-    assert_eq!(run(&[], "make_coffee\n"), said(1, "", "Invalid command: make_coffee\n"));
-    assert_eq!(run(&[], &format!("shutdown_server {server}\n")), said(0, "", ""));
+    assert_eq!(run(&[], &several), message(0, "ACTIVE\n30.0\n30.0\n", ""));
+    assert_eq!(run(&[], "get_client_list 1\n"), message(1, "", "Server 1 not found\n"));
+    assert_eq!(run(&[], "make_coffee\n"), message(1, "", "Invalid command: make_coffee\n"));
+    assert_eq!(run(&[], &format!("shutdown_server {server}\n")), message(0, "", ""));
     until("the server ends", || run(&[], "get_server_list\n").1.is_empty());
-    assert_eq!(run(&[], "quit\n"), said(0, "", ""));
-    assert_eq!(run(&[], "get_server_list\n"), said(1, "", "Cannot find MPS control daemon process\n"));
-    // A machine that is taken down takes its daemon with it.
-    assert_eq!(run(&["-d"], ""), said(0, "", ""));
+    assert_eq!(run(&[], "quit\n"), message(0, "", ""));
+    assert_eq!(run(&[], "get_server_list\n"), message(1, "", "Cannot find MPS control daemon process\n"));
+    // The removal of a machine ends its daemon.
+    assert_eq!(run(&["-d"], ""), message(0, "", ""));
     let daemon: u32 =
         fs::read_to_string(bench.machine.folder().join("nvidia-mps/nvidia-cuda-mps-control.pid")).unwrap().trim().parse().unwrap();
     Machine::remove(bench.machine.folder()).unwrap();
@@ -351,7 +351,7 @@ fn a_gpu_kept_for_mps_takes_clients_only_and_is_given_back() {
     change.restore(&driver).unwrap();
     assert_eq!(driver.compute_mode(&bench.gpu).unwrap(), ComputeAccess::Shared);
     drop(bench.train(None).unwrap());
-    // What somebody else has set since is left alone.
+    // A later change by another process stays.
     driver.set_compute_mode(&bench.gpu, ComputeAccess::Prohibited).unwrap();
     change.restore(&driver).unwrap();
     assert_eq!(driver.compute_mode(&bench.gpu).unwrap(), ComputeAccess::Prohibited);

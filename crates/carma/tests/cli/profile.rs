@@ -1,4 +1,4 @@
-//! `carma profile` on emulated GPUs, and what `carma calibrate` makes of it.
+//! `carma profile` on emulated GPUs, with its results in `carma calibrate`.
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -34,7 +34,7 @@ impl Lab {
     fn profile(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
         command.args(["profile", "jobs.toml"]).args(arguments).current_dir(self.folder.path());
-        // Nobody's manager is asked.
+        // No manager is used.
         command.env("CARMA_EMU", self.machine.folder()).env("CARMA_SOCKET", self.folder.path().join("none"));
         command.env_remove("CARMA_HOST").env("XDG_CONFIG_HOME", "/nonexistent").output().unwrap()
     }
@@ -70,7 +70,7 @@ fn a_profile_calibrates_to_the_emulated_interference() {
         assert!((workload.ranks[0].smact.get() - known.ranks[0].smact.get()).abs() < 0.25, "{workload:?}");
     }
     let pairs = read_pairs(File::open(lab.file("pairs-streams.csv")).unwrap(), &measured).unwrap().runs;
-    // What the emulator goes by, for the same pairs.
+    // The emulator's model of the same pairs.
     let (shipped, true_model) = (Catalogue::shipped(), InterferenceModel::shipped());
     let known = read_pairs(File::open(lab.file("pairs-streams.csv")).unwrap(), &shipped).unwrap().runs;
     let fitted = calibrate(&pairs, &[], &measured);
@@ -96,8 +96,8 @@ fn an_interrupted_profile_goes_on() {
     fs::write(&results, format!("{first}\n{{\"run\"")).unwrap();
     let resumed = lab.profile(&["--copies", "2", "--modes", "mps", "--resume"]);
     assert!(resumed.status.success(), "{}", text(&resumed.stderr));
-    let said = text(&resumed.stderr);
-    assert!(said.contains("1/3 ") && said.contains(" left\n"), "{said}");
+    let message = text(&resumed.stderr);
+    assert!(message.contains("1/3 ") && message.contains(" left\n"), "{message}");
     let kept = fs::read_to_string(&results).unwrap();
     assert!(kept.starts_with(&first) && kept.lines().count() == 4, "{kept}");
     let crowds = fs::read_to_string(lab.file("crowds-mps.csv")).unwrap();

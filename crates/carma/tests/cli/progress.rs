@@ -1,12 +1,12 @@
-//! Long commands tell how far they are: on a terminal, and nowhere else.
+//! Progress of long commands: only on a terminal.
 
 use std::fs;
 use std::process::Command;
 
 use super::carma;
 
-/// What a terminal is told while a command runs on it, and what a pipe is told.
-fn told(arguments: &[&str]) -> (String, String) {
+/// The output of a command on a terminal and in a pipe.
+fn outputs(arguments: &[&str]) -> (String, String) {
     let words: Vec<String> = arguments.iter().map(|word| format!("'{word}'")).collect();
     let line = format!("{} {} > /dev/null", env!("CARGO_BIN_EXE_carma"), words.join(" "));
     // A terminal of the usual size, on which `script` runs the command.
@@ -27,11 +27,11 @@ fn a_bar_is_drawn_on_a_terminal_and_nothing_is_said_to_a_pipe() {
     fs::write(&trace, format!("submit,workload,duration\n{}\n", jobs.join("\n"))).unwrap();
     let trace = trace.to_str().unwrap();
     for arguments in [vec!["simulate", trace], vec!["compare", trace, "--seeds", "2", "--policies", "magm"]] {
-        let (terminal, piped) = told(&arguments);
-        for said in ["simulating", "/s", "left"] {
-            assert!(terminal.contains(said), "{said}: {terminal:?}");
+        let (terminal, piped) = outputs(&arguments);
+        for message in ["simulating", "/s", "left"] {
+            assert!(terminal.contains(message), "{message}: {terminal:?}");
         }
-        // The line is the shell's again when all is done.
+        // At the end the progress line is cleared.
         assert!(terminal.trim_end_matches(['\r', '\n']).ends_with("\x1b[2K") || terminal.ends_with('\r'), "{terminal:?}");
         assert_eq!(piped, "");
     }

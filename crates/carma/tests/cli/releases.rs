@@ -6,7 +6,7 @@ use std::process::Command;
 
 use carma_testing::{Missing, need};
 
-/// What a file held in a commit, where this is a clone that has it.
+/// A file as of a commit, if this clone has it.
 fn file_at(commit: &str, path: &str) -> Option<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let output = Command::new("git").arg("-C").arg(root).args(["show", &format!("{commit}:{path}")]).output().ok()?;

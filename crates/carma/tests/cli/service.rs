@@ -1,4 +1,4 @@
-//! The manager as a service, with a `systemctl` that writes down what it was asked for.
+//! The manager as a service, with a `systemctl` that records its arguments.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -35,15 +35,15 @@ impl Home {
         command.arg("service").args(arguments).current_dir(self.0.path()).output().unwrap()
     }
 
-    /// What is said by a command that goes as it should, or not.
+    /// The messages of a command, and whether it succeeded.
     fn says(&self, succeeds: bool, arguments: &[&str]) -> String {
         let Output { status, stderr, .. } = self.service(arguments);
-        let said = String::from_utf8(stderr).unwrap().replace(self.0.path().to_str().unwrap(), "HOME");
-        assert_eq!(status.success(), succeeds, "{said}");
-        said
+        let message = String::from_utf8(stderr).unwrap().replace(self.0.path().to_str().unwrap(), "HOME");
+        assert_eq!(status.success(), succeeds, "{message}");
+        message
     }
 
-    /// What systemctl was asked for.
+    /// The recorded calls of systemctl.
     fn calls(&self) -> String {
         fs::read_to_string(self.path("calls")).unwrap_or_default()
     }
@@ -90,8 +90,8 @@ fn without_systemd_nothing_is_written_and_another_way_is_named() {
 #[test]
 fn errors_of_systemd_are_shown_as_they_are() {
     let home = Home::new(&format!("{RUNS}\n*enable*) echo 'Unit is masked.' >&2; exit 1 ;;"));
-    let said = home.says(false, &["install", "--user"]);
-    assert_eq!(said, "carma: `systemctl --user enable carma.service` failed: Unit is masked.\n");
+    let message = home.says(false, &["install", "--user"]);
+    assert_eq!(message, "carma: `systemctl --user enable carma.service` failed: Unit is masked.\n");
     assert!(home.says(false, &["install", "--user", "--config", "none.toml"]).contains("there is no file HOME/none.toml"));
 }
 

@@ -1,4 +1,4 @@
-//! Attempts under supervision: real shims, real jobs, and what becomes of both when either is killed.
+//! Attempts under supervision: real shims and jobs, and the effect of killing either.
 
 mod aside;
 mod kills;
@@ -19,7 +19,7 @@ use carma_manager::launch::{LaunchError, Plan, Prepared};
 use carma_manager::supervise::{AttemptFolder, AttemptState, Supervised, find};
 use tempfile::TempDir;
 
-/// Long enough for the slowest machine; nobody waits for it when all is well.
+/// Long enough for the slowest machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn program() -> &'static Path {
@@ -87,7 +87,7 @@ fn exit_of(order: Order) -> Exit {
     ended(&launch(&tempfile::tempdir().unwrap(), order)).exit
 }
 
-/// Numbers that jobs write to files, once they have.
+/// Pids that jobs write to files.
 fn pid_in(file: &Path) -> i32 {
     until(|| fs::read_to_string(file).ok()?.strip_suffix('\n')?.parse().ok())
 }
@@ -159,7 +159,7 @@ fn a_failed_start_says_why() {
     };
     let interpreter = file("interpreter", "#!/no/such/shell\n");
     fs::set_permissions(&interpreter, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let said = [
+    let message = [
         words(order(1, &["no-such-program"])),
         words(order(1, &["./no-such-file"])),
         words(order(1, &[&file("plain", "")])),
@@ -169,7 +169,7 @@ fn a_failed_start_says_why() {
         words(Order { directory: file("a file", "").into(), ..shell(1, "true") }),
         words(Order { output: Some("/no/such/folder/out".into()), ..shell(1, "true") }),
     ];
-    insta::assert_snapshot!("shim-not-started", said.join("\n"));
+    insta::assert_snapshot!("shim-not-started", message.join("\n"));
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn signals_reach_the_job_and_its_children() {
     assert_eq!(told(Signal::Checkpoint, shell(2, &waiting("trap 'echo saved; exit 5' TERM"))), (Exit::Code(5), "saved\n".to_owned()));
     assert_eq!(told(Signal::Terminate, shell(3, &waiting(":"))), (Exit::Signal(15), String::new()));
     assert_eq!(told(Signal::Kill, shell(4, &waiting("trap '' TERM INT HUP USR1"))), (Exit::Signal(9), String::new()));
-    // The shell waits for its child, which must have been told as well.
+    // The shell waits for its child, which must get the signal too.
     let child = format!("trap 'echo parent' TERM; sh -c '{}'; wait; exit 9", waiting("trap \"echo child; exit 0\" TERM"));
     assert_eq!(told(Signal::Terminate, shell(5, &child)), (Exit::Code(9), "child\nparent\n".to_owned()));
 }
@@ -226,7 +226,7 @@ fn an_attempt_is_run_once() {
     let again = || super::carma(&["shim", folder.path().to_str().unwrap()]);
     until(|| count.exists().then_some(()));
     let first = ended(&folder);
-    // Its guard may still be at the door.
+    // Its guard may still be running.
     until(|| again().status.success().then_some(()));
     assert_eq!((ended(&folder), fs::read_to_string(count).unwrap().as_str()), (first, "run\n"));
     let twice = Prepared::new(folder.clone()).unwrap_err();

@@ -119,8 +119,8 @@ fn wrong_input_is_refused_by_name_and_changes_nothing() {
         &["calibrate", "--solo", &trace, "--pairs", &trace],
     ];
     let folder = scratch.path().to_str().unwrap();
-    let told: Vec<String> = cases.iter().map(|case| stderr(case).replace(folder, "FOLDER")).collect();
-    insta::assert_snapshot!("wrong-input", told.join(""));
+    let errors: Vec<String> = cases.iter().map(|case| stderr(case).replace(folder, "FOLDER")).collect();
+    insta::assert_snapshot!("wrong-input", errors.join(""));
 }
 
 /// The accuracy that the documents state, where the published measurements are at hand.

@@ -1,4 +1,4 @@
-//! Asking for jobs on the command line.
+//! `carma submit`.
 
 use std::fs;
 use std::io::Write;
@@ -23,15 +23,15 @@ impl Desk {
     fn submit(&self, arguments: &[&str], input: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
         command.arg("submit").args(arguments).current_dir(self.0.path()).env_clear().env("HOME", "/home/ada").env("API_KEY", "secret");
-        // No manager of whoever runs the tests is asked.
+        // Ignore managers of the user who runs the tests.
         command.env("CARMA_SOCKET", "/nonexistent/carma.sock");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Who does not read its input is not wrong.
+        // A command may ignore its input.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         child.wait_with_output().unwrap()
     }
 
-    /// What it prints, where it succeeds and says nothing besides.
+    /// The output of a command that succeeds without messages.
     fn answer(&self, arguments: &[&str]) -> String {
         let output = self.submit(arguments, "");
         assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -128,9 +128,9 @@ fn refusals_say_what_would_be_right() {
         &["folder.toml"],
         &["program"],
     ];
-    let told: Vec<String> = questions
+    let errors: Vec<String> = questions
         .iter()
         .map(|question| format!("$ carma submit {}\n{}", question.join(" "), desk.refusal(question).replace(here, "HERE")))
         .collect();
-    insta::assert_snapshot!("submit-refusals", told.join("\n"));
+    insta::assert_snapshot!("submit-refusals", errors.join("\n"));
 }

@@ -68,7 +68,7 @@ fn the_catalogue_is_listed_within_the_terminals_width() {
     assert!(stderr(&["catalogue", "show", "xeption"]).contains("\"xeption\" is no workload of the catalogue"));
 }
 
-/// What is shown of a workload, made into another one of another source.
+/// A shown workload, changed into another one of another source.
 fn own_workload(name: &str, source: &str) -> String {
     let shown = stdout(&["catalogue", "show", "gpt2_large_2"]);
     let aliases = |line: &&str| !line.starts_with("aliases");

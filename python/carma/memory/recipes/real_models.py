@@ -51,7 +51,7 @@ _FACTS_OF_REPLICAS = {
     "dtype": torch.float32,
     "device": property(lambda self: torch.device("cuda", torch.cuda.current_device())),
 }
-"""Current transformers asks parameters() for these, of which replicas have none."""
+"""Current transformers reads these from parameters(), which replicas do not have."""
 
 
 def _language(config: str, model: str, usual_batch: int, causal: bool, **options: Any) -> Callable[[dict[str, Any]], Workload]:

@@ -19,7 +19,7 @@ PRECISIONS = {"float32": None, "float16": torch.float16, "bfloat16": torch.bfloa
 
 
 class RecipeError(ValueError):
-    """A recipe that names what is not there; the message says what and what would do."""
+    """A recipe with an unknown name; the message lists the known ones."""
 
 
 def cross_entropy(output: Any, target: torch.Tensor) -> torch.Tensor:
@@ -44,7 +44,7 @@ class Workload:
 
 
 def images(batch: int, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
-    """Images and labels. Host memory that nothing was written to does: only sizes are looked at."""
+    """Images and labels. Unwritten host memory is enough: only sizes matter."""
     return lambda: ((torch.empty(batch, *shape),), torch.zeros(batch, dtype=torch.int64))
 
 
@@ -72,7 +72,7 @@ def run(model: torch.nn.Module, operands: Any) -> Any:
 
 
 def train(workload: Workload, go_on: Callable[[], bool] = lambda: True) -> None:
-    """The plain loop of a training script; it ends when the trace has what it wants, or `go_on` says no."""
+    """The plain loop of a training script; it ends when the trace is complete, or when `go_on` returns False."""
     if workload.optimizer not in OPTIMIZERS:
         raise RecipeError(f"unknown optimizer {workload.optimizer!r}: use one of {', '.join(OPTIMIZERS)}")
     if workload.precision not in PRECISIONS:

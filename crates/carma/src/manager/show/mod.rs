@@ -1,8 +1,12 @@
 //! `carma show`: all facts about a job.
 
 mod blocks;
+#[cfg(test)]
+mod fixtures;
 
 pub(crate) use blocks::write;
+#[cfg(test)]
+pub(crate) use fixtures::sample;
 
 use std::io::Write;
 
@@ -10,23 +14,20 @@ use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::ask::{NAMING, OneJob, now, write_json};
+use super::common::{JOB_NAMES, JobArguments, now, write_json};
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NAMING}\n\nExamples:\n  carma show last\n  carma show 12_3 --json | jq .estimate"))]
+#[command(after_help = format!("{JOB_NAMES}\n\nExamples:\n  carma show last\n  carma show 12_3 --json | jq .estimate"))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    question: OneJob,
+    job: JobArguments,
 }
 
-pub(super) fn run(Arguments { question }: &Arguments, output: &mut impl Write) -> Result<()> {
-    let client = &mut question.manager.connect()?;
-    let job = client.job(&question.job)?;
-    if question.json {
-        return write_json(&job, output);
+pub(super) fn run(Arguments { job: JobArguments { job, answer } }: &Arguments, output: &mut impl Write) -> Result<()> {
+    let client = &mut answer.manager.connect()?;
+    let detail = client.job(job)?;
+    if answer.json {
+        return write_json(&detail, output);
     }
-    Ok(write(&job, now(client)?, &TimeZone::system(), output)?)
+    Ok(write(&detail, now(client)?, &TimeZone::system(), output)?)
 }
-
-#[cfg(test)]
-pub(crate) use blocks::tests::sample;

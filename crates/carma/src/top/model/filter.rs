@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn only_mine_are_those_of_my_number() {
+    fn only_mine_filters_by_uid() {
         let job = waiting(12, "bert", "bob", 20);
         let filter = Filter { mine: true, ..Filter::default() };
         assert!(filter.fits(&job, job.uid) && !filter.fits(&job, job.uid + 1));

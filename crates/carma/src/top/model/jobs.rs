@@ -33,8 +33,8 @@ impl Sort {
         }
     }
 
-    /// A short name.
-    pub(crate) const fn words(self) -> &'static str {
+    /// Its name.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Queue => "queue order",
             Self::Time => "time",

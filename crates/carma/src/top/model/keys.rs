@@ -4,7 +4,7 @@ use carma_manager::api::{JobAction, LogStream};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::panel::{LogPanel, Panel, TextPanel};
-use super::{Departure, Model, Pane, Prompt, Request, Subject};
+use super::{ExitReason, Model, Pane, Prompt, Request, Subject};
 use crate::manager::identity;
 
 /// Longest text of a filter.
@@ -14,7 +14,7 @@ impl Model {
     pub(super) fn press(&mut self, key: KeyEvent) -> Vec<Request> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c') if control => return vec![Request::Leave(Departure::Wanted)],
+            KeyCode::Char('c') if control => return vec![Request::Leave(ExitReason::Wanted)],
             KeyCode::Char('z') if control => return vec![Request::Suspend],
             _ => {}
         }
@@ -31,8 +31,8 @@ impl Model {
             None => self.press_in_lists(key.code),
         };
         // Leaving the events scrolls back to the latest.
-        if self.focus != Pane::Happenings {
-            self.happenings.follow();
+        if self.focus != Pane::Events {
+            self.events.follow();
         }
         requests
     }
@@ -89,7 +89,7 @@ impl Model {
             }
             (KeyCode::Esc | KeyCode::Char('q' | '?') | KeyCode::Enter, _) => {
                 self.panel = None;
-                vec![Request::Look(Subject::Nothing)]
+                vec![Request::Show(Subject::Nothing)]
             }
             _ => Vec::new(),
         }
@@ -99,20 +99,20 @@ impl Model {
         if let Some(by) = movement(key, self.panel_rows() / 2) {
             match self.focus {
                 Pane::Gpus => {
-                    let last = self.seen.as_ref().map_or(0, |seen| seen.gpus.len().saturating_sub(1));
+                    let last = self.answers.as_ref().map_or(0, |answers| answers.gpus.len().saturating_sub(1));
                     self.gpu = self.gpu.saturating_add_signed(by).min(last);
                 }
                 Pane::Jobs => self.jobs.move_by(by),
-                Pane::Happenings => self.happenings.move_by(by),
+                Pane::Events => self.events.move_by(by),
             }
             return Vec::new();
         }
         match key {
-            KeyCode::Char('q') => return vec![Request::Leave(Departure::Wanted)],
+            KeyCode::Char('q') => return vec![Request::Leave(ExitReason::Wanted)],
             KeyCode::Char('?') => self.panel = Some(Panel::Help),
             KeyCode::Char('/') => (self.focus, self.prompt) = (Pane::Jobs, Some(Prompt::Filter)),
             KeyCode::Char('s') => self.jobs.sort_by_next(),
-            KeyCode::Char('e') => self.happenings.toggle(),
+            KeyCode::Char('e') => self.events.toggle(),
             KeyCode::Char('u') => {
                 self.jobs.filter.mine = !self.jobs.filter.mine;
                 self.jobs.rearrange();
@@ -125,12 +125,12 @@ impl Model {
             KeyCode::BackTab => self.focus = self.focus.next().next(),
             KeyCode::Enter => return self.enter(),
             KeyCode::Char('l') => {
-                return self.meant().map_or_else(Vec::new, |name| self.open_log(name, LogStream::Stdout));
+                return self.target().map_or_else(Vec::new, |name| self.open_log(name, LogStream::Stdout));
             }
-            KeyCode::Char('c') => self.ask(JobAction::Cancel),
-            KeyCode::Char('h') => self.ask(JobAction::Hold),
-            KeyCode::Char('r') => self.ask(JobAction::Release),
-            KeyCode::Char('R') => self.ask(JobAction::Requeue),
+            KeyCode::Char('c') => self.confirm(JobAction::Cancel),
+            KeyCode::Char('h') => self.confirm(JobAction::Hold),
+            KeyCode::Char('r') => self.confirm(JobAction::Release),
+            KeyCode::Char('R') => self.confirm(JobAction::Requeue),
             _ => {}
         }
         Vec::new()
@@ -139,9 +139,9 @@ impl Model {
     /// A GPU's jobs are listed; of a job or an event, the job is shown.
     fn enter(&mut self) -> Vec<Request> {
         if self.focus != Pane::Gpus {
-            return self.meant().map_or_else(Vec::new, |name| self.open_job(name));
+            return self.target().map_or_else(Vec::new, |name| self.open_job(name));
         }
-        if let Some(gpu) = self.seen.as_ref().and_then(|seen| seen.gpus.get(self.gpu)) {
+        if let Some(gpu) = self.answers.as_ref().and_then(|answers| answers.gpus.get(self.gpu)) {
             self.jobs.filter.text = format!("gpu:{}", crate::manager::devices([gpu.device]));
             self.focus = Pane::Jobs;
             self.jobs.rearrange();
@@ -150,21 +150,21 @@ impl Model {
     }
 
     /// The selected job, or the job of the selected event.
-    fn meant(&self) -> Option<String> {
+    fn target(&self) -> Option<String> {
         match self.focus {
-            Pane::Happenings => Some(self.name_of(self.happenings.selected()?.job?)),
+            Pane::Events => Some(self.name_of(self.events.selected()?.job?)),
             Pane::Gpus | Pane::Jobs => self.jobs.selected().map(|row| identity(row.id, row.array)),
         }
     }
 
     fn open_job(&mut self, name: String) -> Vec<Request> {
         self.panel = Some(Panel::Job(TextPanel { name: name.clone(), lines: Vec::new(), above: 0 }));
-        vec![Request::Look(Subject::Job(name))]
+        vec![Request::Show(Subject::Job(name))]
     }
 
     fn open_log(&mut self, name: String, stream: LogStream) -> Vec<Request> {
         self.panel = Some(Panel::Log(LogPanel { name: name.clone(), stream, lines: Vec::new(), below: 0, trouble: None }));
-        vec![Request::Look(Subject::Log(name, stream))]
+        vec![Request::Show(Subject::Log(name, stream))]
     }
 }
 
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn panels_are_opened_scrolled_and_closed() {
         let mut model = model_of(busy());
-        assert_eq!(press(&mut model, "l"), [Request::Look(Subject::Log("1".to_owned(), LogStream::Stdout))]);
+        assert_eq!(press(&mut model, "l"), [Request::Show(Subject::Log("1".to_owned(), LogStream::Stdout))]);
         let log = |steps| Message::Log("1".to_owned(), Ok("a line\n".repeat(steps).into_bytes()));
         let below = |model: &Model| match &model.panel {
             Some(Panel::Log(log)) => (log.lines.len(), log.below),
@@ -210,19 +210,19 @@ mod tests {
         assert_eq!(below(&model), (200, 0), "the end follows");
         model.update(Message::Log("7".to_owned(), Ok(Vec::new())), Duration::ZERO);
         assert_eq!(below(&model), (200, 0), "another's comes late");
-        assert_eq!(press(&mut model, "e"), [Request::Look(Subject::Log("1".to_owned(), LogStream::Stderr))]);
-        assert_eq!(press(&mut model, "\n"), [Request::Look(Subject::Job("1".to_owned()))]);
-        assert_eq!(press(&mut model, "q"), [Request::Look(Subject::Nothing)], "the panel is left first");
-        assert_eq!(press(&mut model, "q"), [Request::Leave(Departure::Wanted)]);
+        assert_eq!(press(&mut model, "e"), [Request::Show(Subject::Log("1".to_owned(), LogStream::Stderr))]);
+        assert_eq!(press(&mut model, "\n"), [Request::Show(Subject::Job("1".to_owned()))]);
+        assert_eq!(press(&mut model, "q"), [Request::Show(Subject::Nothing)], "the panel is left first");
+        assert_eq!(press(&mut model, "q"), [Request::Leave(ExitReason::Wanted)]);
     }
 
     #[test]
     fn panes_take_their_keys() {
         let mut model = model_of(busy());
-        assert_eq!(press(&mut model, "\t\n"), [Request::Look(Subject::Job("5".to_owned()))], "the latest event is of job 5");
+        assert_eq!(press(&mut model, "\t\n"), [Request::Show(Subject::Job("5".to_owned()))], "the latest event is of job 5");
         assert_eq!(
             press(&mut model, "\x1b\tj\nl"),
-            [Request::Look(Subject::Nothing), Request::Look(Subject::Log("2".to_owned(), LogStream::Stdout))]
+            [Request::Show(Subject::Nothing), Request::Show(Subject::Log("2".to_owned(), LogStream::Stdout))]
         );
         assert_eq!((model.jobs.filter.text.as_str(), model.jobs.len()), ("gpu:1", 3), "the jobs of the GPU that was selected");
     }
@@ -234,7 +234,7 @@ mod tests {
             let mut model = model_of(busy());
             press(&mut model, keys);
             assert_eq!(model.update(Message::Key(control('z')), Duration::ZERO), [Request::Suspend], "{keys:?}");
-            assert_eq!(model.update(Message::Key(control('c')), Duration::ZERO), [Request::Leave(Departure::Wanted)], "{keys:?}");
+            assert_eq!(model.update(Message::Key(control('c')), Duration::ZERO), [Request::Leave(ExitReason::Wanted)], "{keys:?}");
         }
         let mut model = model_of(busy());
         press(&mut model, "/quy");

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_keeps_its_mark_and_what_is_free_is_given_again() {
+    fn a_job_keeps_its_mark_and_free_marks_are_reused() {
         let mut marks = Marks::default();
         let mut letters = |jobs: &[u64]| -> String {
             marks.follow(jobs.iter().copied().map(JobId));

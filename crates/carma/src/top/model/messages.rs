@@ -6,13 +6,13 @@ use ratatui::crossterm::event::KeyEvent;
 
 /// The manager's answers of one round.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct Answers {
     pub(crate) status: Status,
     pub(crate) me: Me,
     pub(crate) gpus: Vec<GpuDetail>,
     pub(crate) queue: Queue,
     /// Samples of GPUs since the last round.
-    pub(crate) looks: Vec<RecentSamples>,
+    pub(crate) samples: Vec<RecentSamples>,
 }
 
 /// Something that changes the model.
@@ -23,26 +23,26 @@ pub(crate) enum Message {
     /// The terminal is so large now.
     Resized(Size),
     /// The manager answered.
-    Seen(Box<Seen>),
+    Answers(Box<Answers>),
     /// The manager did not answer, and why.
     Away(String),
     /// Something happened.
-    Happened(StoredEvent),
+    Event(StoredEvent),
     /// The selected job, or why it cannot be shown.
     Detail(String, Result<(Box<JobDetail>, Option<Why>), String>),
     /// The end of the selected log, or why it cannot be shown.
     Log(String, Result<Vec<u8>, String>),
-    /// The result of an action, in words.
-    Acted(String),
+    /// The result of an action, as text.
+    ActionText(String),
     /// It is time to leave.
-    Leave(Departure),
+    Leave(ExitReason),
     /// Time passed.
     Tick,
 }
 
 /// Why to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Departure {
+pub(crate) enum ExitReason {
     /// The user quits.
     Wanted,
     /// By a signal.
@@ -63,13 +63,13 @@ pub(crate) type JobName = String;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
     /// Leave.
-    Leave(Departure),
+    Leave(ExitReason),
     /// Stop until the shell lets us go on.
     Suspend,
     /// Do this to a job.
     Act(JobName, JobAction),
     /// Show details of this from now on.
-    Look(Subject),
+    Show(Subject),
 }
 
 /// The subject of the detail panel.

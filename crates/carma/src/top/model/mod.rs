@@ -1,8 +1,8 @@
 //! The state of the view: the data and the selection. Only messages change it; each returns the requests that follow.
 
-mod acts;
+mod actions;
+mod events;
 mod filter;
-mod happenings;
 mod jobs;
 mod keys;
 mod marks;
@@ -10,10 +10,10 @@ mod messages;
 mod panel;
 mod recent;
 
-pub(super) use happenings::{Happenings, Weight};
+pub(super) use events::{EventList, Severity};
 pub(super) use jobs::{JobList, Sort};
 pub(super) use marks::Mark;
-pub(super) use messages::{Departure, JobName, Message, Request, Seen, Size, Subject};
+pub(super) use messages::{Answers, ExitReason, JobName, Message, Request, Size, Subject};
 pub(super) use panel::Panel;
 
 use std::time::Duration;
@@ -30,12 +30,12 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// How long the result of an action is shown.
 const NOTICE: Duration = Duration::from_secs(8);
 
-/// A part of the screen that keys can be meant for.
+/// A part of the screen that takes keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pane {
     Gpus,
     Jobs,
-    Happenings,
+    Events,
 }
 
 impl Pane {
@@ -43,8 +43,8 @@ impl Pane {
     const fn next(self) -> Self {
         match self {
             Self::Gpus => Self::Jobs,
-            Self::Jobs => Self::Happenings,
-            Self::Happenings => Self::Gpus,
+            Self::Jobs => Self::Events,
+            Self::Events => Self::Gpus,
         }
     }
 }
@@ -63,10 +63,10 @@ pub(crate) enum Prompt {
 pub(crate) struct Model {
     /// Address of the manager.
     pub(super) address: String,
-    pub(super) seen: Option<Box<Seen>>,
+    pub(super) answers: Option<Box<Answers>>,
     pub(super) recent: Recent,
     pub(super) jobs: JobList,
-    pub(super) happenings: Happenings,
+    pub(super) events: EventList,
     pub(super) marks: Marks,
     pub(super) focus: Pane,
     /// The selected GPU, by index.
@@ -87,10 +87,10 @@ impl Model {
     pub(crate) fn new(address: String, size: Size) -> Self {
         Self {
             address,
-            seen: None,
+            answers: None,
             recent: Recent::default(),
             jobs: JobList::default(),
-            happenings: Happenings::default(),
+            events: EventList::default(),
             marks: Marks::default(),
             focus: Pane::Jobs,
             gpu: 0,
@@ -110,9 +110,9 @@ impl Model {
         match message {
             Message::Key(key) => return self.press(key),
             Message::Resized(size) => self.size = size,
-            Message::Seen(seen) => self.see(seen),
+            Message::Answers(answers) => self.take_answers(answers),
             Message::Away(why) => self.absence = Some((now, why)),
-            Message::Happened(event) => self.happenings.take(event),
+            Message::Event(event) => self.events.take(event),
             Message::Detail(name, detail) => self.show_detail(&name, detail),
             Message::Log(name, log) => {
                 let rows = self.panel_rows();
@@ -122,28 +122,28 @@ impl Model {
                     panel.take(log, rows);
                 }
             }
-            Message::Acted(words) => self.say(words),
+            Message::ActionText(text) => self.notify(text),
             Message::Leave(departure) => return vec![Request::Leave(departure)],
             Message::Tick => {}
         }
         Vec::new()
     }
 
-    fn see(&mut self, mut seen: Box<Seen>) {
+    fn take_answers(&mut self, mut answers: Box<Answers>) {
         // The previous notice is about an absence that is over.
         if let Some((away, _)) = self.absence.take() {
-            self.notice.take_if(|(said, _)| *said <= away);
+            self.notice.take_if(|(shown_at, _)| *shown_at <= away);
         }
         self.last_answer = self.now;
-        self.recent.take(std::mem::take(&mut seen.looks));
-        self.marks.follow(seen.gpus.iter().flat_map(|gpu| &gpu.tenants).map(|tenant| tenant.attempt.job));
-        self.jobs.take(std::mem::take(&mut seen.queue), seen.me.uid);
-        self.gpu = self.gpu.min(seen.gpus.len().saturating_sub(1));
-        self.seen = Some(seen);
+        self.recent.take(std::mem::take(&mut answers.samples));
+        self.marks.follow(answers.gpus.iter().flat_map(|gpu| &gpu.tenants).map(|tenant| tenant.attempt.job));
+        self.jobs.take(std::mem::take(&mut answers.queue), answers.me.uid);
+        self.gpu = self.gpu.min(answers.gpus.len().saturating_sub(1));
+        self.answers = Some(answers);
     }
 
     fn show_detail(&mut self, name: &str, detail: Result<(Box<JobDetail>, Option<Why>), String>) {
-        let Some(now) = self.seen.as_ref().map(|seen| seen.status.now) else { return };
+        let Some(now) = self.answers.as_ref().map(|answers| answers.status.now) else { return };
         if let Some(Panel::Job(panel)) = &mut self.panel
             && panel.name == name
         {
@@ -155,13 +155,13 @@ impl Model {
     }
 
     /// Shows a notice for a while.
-    fn say(&mut self, words: String) {
-        self.notice = Some((self.now, words));
+    fn notify(&mut self, text: String) {
+        self.notice = Some((self.now, text));
     }
 
     /// The result of the last action, while it is recent.
     pub(super) fn notice(&self) -> Option<&str> {
-        self.notice.as_ref().filter(|(said, _)| self.now < *said + NOTICE).map(|(_, words)| words.as_str())
+        self.notice.as_ref().filter(|(shown_at, _)| self.now < *shown_at + NOTICE).map(|(_, text)| text.as_str())
     }
 
     /// Why the shown data may be old, if so.
@@ -175,8 +175,8 @@ impl Model {
     }
 
     /// Whether we may act on a job of this user.
-    pub(super) fn may_touch(&self, uid: u32) -> bool {
-        self.seen.as_ref().is_some_and(|seen| seen.me.operator || seen.me.uid == uid)
+    pub(super) fn may_change(&self, uid: u32) -> bool {
+        self.answers.as_ref().is_some_and(|answers| answers.me.operator || answers.me.uid == uid)
     }
 
     /// The name of a job: its place in an array, if known.

@@ -24,21 +24,21 @@ pub(crate) struct Recent(BTreeMap<DeviceId, Traces>);
 
 impl Recent {
     /// Adds samples that are newer than all before.
-    pub(super) fn take(&mut self, looks: Vec<RecentSamples>) {
-        for looks in looks {
-            let Some(last) = looks.at.last().copied() else { continue };
-            let traces = self.0.entry(looks.device).or_default();
-            traces.at.extend(looks.at);
+    pub(super) fn take(&mut self, samples: Vec<RecentSamples>) {
+        for samples in samples {
+            let Some(last) = samples.at.last().copied() else { continue };
+            let traces = self.0.entry(samples.device).or_default();
+            traces.at.extend(samples.at);
             // Samples in the future are from before the manager's clock was set back.
             let gone = traces.at.iter().take_while(|at| **at > last || at.0 + SPAN < last.0).count();
             traces.at.drain(..gone);
-            let power: Vec<Option<f64>> = looks.power.iter().map(|watts| watts.map(|watts| watts.0)).collect();
+            let power: Vec<Option<f64>> = samples.power.iter().map(|watts| watts.map(|watts| watts.0)).collect();
             let renew = |trace: &mut Vec<Option<f64>>, new: &[Option<f64>]| {
                 trace.extend(new);
                 trace.drain(..gone.min(trace.len()));
             };
             for (metric, trace) in traces.utilisation.iter_mut() {
-                renew(trace, &looks.utilisation[metric]);
+                renew(trace, &samples.utilisation[metric]);
             }
             renew(&mut traces.power, &power);
         }
@@ -64,13 +64,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_of_ten_minutes_are_kept_and_none_of_a_time_to_come() {
+    fn samples_are_kept_for_ten_minutes_and_future_ones_dropped() {
         let mut recent = Recent::default();
         let mut look = |second: u64| {
-            let looks = busy().looks.remove(0);
-            let device = looks.device;
+            let samples = busy().samples.remove(0);
+            let device = samples.device;
             let utilisation = UtilisationOverTime::default().with(Metric::Smact, vec![Some(second as f64)]);
-            recent.take(vec![RecentSamples { at: vec![UnixMillis(second * 1000)], utilisation, ..looks }]);
+            recent.take(vec![RecentSamples { at: vec![UnixMillis(second * 1000)], utilisation, ..samples }]);
             let Traces { at, utilisation, power } = recent.of(device).unwrap();
             let smact = &utilisation[Metric::Smact];
             assert_eq!((at.len(), power.len()), (smact.len(), smact.len()));
@@ -85,11 +85,11 @@ mod tests {
     }
 
     #[test]
-    fn gpus_that_idle_are_not_drawn_as_if_they_worked() {
+    fn idle_gpus_do_not_appear_busy() {
         let mut recent = Recent::default();
         let mut full = |watts| {
-            let looks = busy().looks.remove(0);
-            recent.take(vec![RecentSamples { power: vec![Some(Watts(watts))], ..looks }]);
+            let samples = busy().samples.remove(0);
+            recent.take(vec![RecentSamples { power: vec![Some(Watts(watts))], ..samples }]);
             Watts(recent.full_power())
         };
         assert_eq!([full(52.0), full(690.0)], [Watts(400.0), Watts(690.0)]);

@@ -4,7 +4,7 @@ use std::env;
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::super::model::{Mark, Weight};
+use super::super::model::{Mark, Severity};
 
 /// Colours of jobs: those that every terminal has, except red, which means a problem.
 const JOBS: [Color; 9] = [
@@ -31,7 +31,7 @@ pub(crate) struct Appearance {
 pub(super) struct Glyphs {
     /// From empty to full.
     pub(super) levels: [char; 8],
-    pub(super) promised: char,
+    pub(super) reserved: char,
     pub(super) others: char,
     pub(super) free: char,
     pub(super) rule: &'static str,
@@ -44,7 +44,7 @@ pub(super) struct Glyphs {
 
 const UNICODE: Glyphs = Glyphs {
     levels: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
-    promised: '▒',
+    reserved: '▒',
     others: '▓',
     free: '·',
     rule: "─",
@@ -55,7 +55,7 @@ const UNICODE: Glyphs = Glyphs {
 };
 const ASCII: Glyphs = Glyphs {
     levels: ['_', '.', ':', '-', '=', '+', '*', '#'],
-    promised: ':',
+    reserved: ':',
     others: '%',
     free: '.',
     rule: "-",
@@ -94,7 +94,7 @@ impl Appearance {
     }
 
     /// Reserved and unused memory of a job.
-    pub(super) const fn promise(self, mark: Mark) -> Style {
+    pub(super) const fn reserved(self, mark: Mark) -> Style {
         self.style(JOBS[mark.among(JOBS.len())], Modifier::empty())
     }
 
@@ -118,11 +118,11 @@ impl Appearance {
         self.style(Color::Cyan, Modifier::empty())
     }
 
-    pub(super) const fn weight(self, weight: Weight) -> Style {
-        match weight {
-            Weight::Usual => Style::new(),
-            Weight::Recovery => self.notable(),
-            Weight::Failure => self.alarm(),
+    pub(super) const fn severity(self, severity: Severity) -> Style {
+        match severity {
+            Severity::Routine => Style::new(),
+            Severity::Recovery => self.notable(),
+            Severity::Failure => self.alarm(),
         }
     }
 }

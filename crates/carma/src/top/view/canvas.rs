@@ -99,11 +99,11 @@ impl<'a> Row<'a> {
 }
 
 /// A line with a title, above a part of the screen.
-pub(super) fn title(area: Rect, words: &str, more: &str, focused: bool, appearance: Appearance, buffer: &mut Buffer) {
+pub(super) fn title(area: Rect, name: &str, more: &str, focused: bool, appearance: Appearance, buffer: &mut Buffer) {
     let rule = appearance.glyphs().rule;
     let Some(mut row) = Row::new(area, 0, appearance, buffer) else { return };
     let style = if focused { STRONG.patch(SELECTED) } else { STRONG };
-    row.text(rule, FAINT).text(&format!(" {words} "), style).text(more, Style::new());
+    row.text(rule, FAINT).text(&format!(" {name} "), style).text(more, Style::new());
     row.text(if more.is_empty() { "" } else { " " }, Style::new()).fill(rule, FAINT);
 }
 
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_selected_is_in_sight() {
+    fn the_selection_is_visible() {
         assert_eq!([(0, 5, 20), (10, 5, 20), (19, 5, 20), (2, 5, 3)].map(|(at, rows, all)| first_in_sight(at, rows, all)), [0, 8, 15, 0]);
     }
 }

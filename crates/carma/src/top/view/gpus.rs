@@ -9,13 +9,13 @@ use ratatui::style::Style;
 use super::super::model::{Model, Pane};
 use super::appearance::{Appearance, FAINT, SELECTED, STRONG};
 use super::canvas::{Row, first_in_sight, title};
-use super::gpu_words::{memory_words, standing, taken, temperature};
+use super::gpu_text::{memory_text, state_text, temperature, tenant_usage};
 use super::memory::{Part, cells};
 use crate::manager::devices;
 use carma_format::{printable, shortened};
 
 /// Widths of the parts of a GPU in a single row.
-const MEMORY_WORDS: usize = 9;
+const MEMORY_TEXT: usize = 9;
 /// The only chart whose numbers have a unit.
 const POWER: &str = "power";
 /// From this width on, a row has room for all charts.
@@ -38,7 +38,7 @@ pub(super) fn rows_wanted(gpus: usize, room: usize) -> usize {
 }
 
 pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
-    let gpus = model.seen.as_ref().map_or(&[][..], |seen| &seen.gpus);
+    let gpus = model.answers.as_ref().map_or(&[][..], |answers| &answers.gpus);
     let focused = model.focus == Pane::Gpus;
     let rows = usize::from(area.height).saturating_sub(1);
     let each = lines_each(gpus.len(), rows);
@@ -50,7 +50,7 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
     if gpus.is_empty()
         && let Some(mut row) = Row::new(area, 1, appearance, buffer)
     {
-        row.text(if model.seen.is_some() { " no GPUs are managed" } else { " asking the manager" }, FAINT);
+        row.text(if model.answers.is_some() { " no GPUs are managed" } else { " asking the manager" }, FAINT);
         return;
     }
     let widest = gpus.iter().map(|gpu| devices([gpu.device]).len()).max().unwrap_or_default();
@@ -100,16 +100,16 @@ struct Figure<'a> {
 impl View<'_> {
     fn memory(&self, gpu: &GpuDetail, style: Style, row: &mut Row<'_>) {
         let kind = gpu.name.trim_start_matches("NVIDIA ");
-        let standing = standing(gpu);
+        let state_text = state_text(gpu);
         let kind_width = 15.min(row.left() / 5);
         row.skip(1).number(&devices([gpu.device]), self.widest, style).skip(1).cell(kind, kind_width, style).skip(1);
-        let words = 13 + 5 + if standing.is_empty() { 0 } else { 1 + standing.chars().count().min(24) };
-        let bar = row.left().saturating_sub(words + 3);
+        let text = 13 + 5 + if state_text.is_empty() { 0 } else { 1 + state_text.chars().count().min(24) };
+        let bar = row.left().saturating_sub(text + 3);
         self.bar(gpu, bar, row);
-        let used = memory_words(gpu);
+        let used = memory_text(gpu);
         row.skip(1).number(&used, 9, STRONG).text(" GiB", Style::new());
         row.number(&temperature(gpu), 5, FAINT).skip(1);
-        row.text(&standing, if gpu.lost { self.appearance.alarm() } else { self.appearance.notable() });
+        row.text(&state_text, if gpu.lost { self.appearance.alarm() } else { self.appearance.notable() });
     }
 
     fn bar(&self, gpu: &GpuDetail, width: usize, row: &mut Row<'_>) {
@@ -118,14 +118,14 @@ impl View<'_> {
         let mut before = None;
         for part in cells(gpu, width) {
             let mark = match part {
-                Part::Used(job) | Part::Promised(job) => self.model.marks.of(job),
+                Part::Used(job) | Part::Reserved(job) => self.model.marks.of(job),
                 Part::Others | Part::Free => None,
             };
             let (letter, style) = match (part, mark) {
                 // With colours, one letter at the beginning is enough.
                 (Part::Used(_), Some(mark)) if self.appearance.colour && before == Some(part) => (' ', self.appearance.bar(mark)),
                 (Part::Used(_), Some(mark)) => (mark.letter(), self.appearance.bar(mark)),
-                (Part::Promised(_), Some(mark)) => (glyphs.promised, self.appearance.promise(mark)),
+                (Part::Reserved(_), Some(mark)) => (glyphs.reserved, self.appearance.reserved(mark)),
                 (Part::Free, _) => (glyphs.free, FAINT),
                 (Part::Others, _) | (_, None) => (glyphs.others, Style::new()),
             };
@@ -166,9 +166,9 @@ impl View<'_> {
         let cells = trace.len().min(width);
         row.skip(width - cells);
         for cell in 0..cells {
-            let looks = &trace[cell * trace.len() / cells..(cell + 1) * trace.len() / cells];
+            let samples = &trace[cell * trace.len() / cells..(cell + 1) * trace.len() / cells];
             let level = |value: f64| levels[((value / full).clamp(0.0, 1.0) * 7.0).round() as usize];
-            row.letter(mean(looks).map_or(' ', level), self.appearance.trace());
+            row.letter(mean(samples).map_or(' ', level), self.appearance.trace());
         }
     }
 
@@ -178,23 +178,23 @@ impl View<'_> {
             if let Some(mark) = self.model.marks.of(tenant.attempt.job) {
                 row.letter(mark.letter(), self.appearance.mark(mark)).skip(1);
             }
-            row.text(&self.words(tenant), Style::new()).skip(2);
+            row.text(&self.text(tenant), Style::new()).skip(2);
         }
-        let words = if gpu.tenants.is_empty() && gpu.closed.is_empty() { "nobody is on it".to_owned() } else { gpu.closed.join("; ") };
-        row.text(&words, FAINT);
+        let text = if gpu.tenants.is_empty() && gpu.closed.is_empty() { "no jobs".to_owned() } else { gpu.closed.join("; ") };
+        row.text(&text, FAINT);
     }
 
     /// A short text about a job on a GPU.
-    fn words(&self, tenant: &GpuTenant) -> String {
+    fn text(&self, tenant: &GpuTenant) -> String {
         let id = self.model.name_of(tenant.attempt.job);
         let name = shortened(&printable(tenant.name.as_deref().unwrap_or_default()), 20);
-        format!("{id} {name} {}", taken(tenant))
+        format!("{id} {name} {}", tenant_usage(tenant))
     }
 
     /// Widths of a full row: of the bar, and of the charts.
     fn widths(&self, row: &Row<'_>) -> (usize, usize) {
         let left = row.left().saturating_sub(self.widest + 2);
-        let fixed = 3 + MEMORY_WORDS + 6 * self.metrics.len() + 7 + 6;
+        let fixed = 3 + MEMORY_TEXT + 6 * self.metrics.len() + 7 + 6;
         let figures = if row.left() >= WIDE { self.metrics.len() + 1 } else { 1 };
         let flexible = left.saturating_sub(fixed + figures);
         // The bar is twice as wide as a chart.
@@ -206,7 +206,7 @@ impl View<'_> {
         let (bar, trace) = self.widths(row);
         let faint = FAINT;
         let wide = row.left() >= WIDE;
-        row.skip(self.widest + 2).cell("memory by job", bar + 2, faint).skip(1).number("GiB", MEMORY_WORDS, faint);
+        row.skip(self.widest + 2).cell("memory by job", bar + 2, faint).skip(1).number("GiB", MEMORY_TEXT, faint);
         for (place, name) in self.metrics.iter().map(|metric| metric.name()).chain([POWER]).enumerate() {
             let over_time = if wide || place == 0 { 1 + trace } else { 0 };
             row.number(name, over_time + if name == POWER { 7 } else { 6 }, faint);
@@ -221,11 +221,11 @@ impl View<'_> {
         self.bar(gpu, bar, row);
         row.skip(1);
         if gpu.lost || gpu.drained {
-            row.number(&memory_words(gpu), MEMORY_WORDS, STRONG).skip(1);
-            row.text(&standing(gpu), if gpu.lost { self.appearance.alarm() } else { self.appearance.notable() });
+            row.number(&memory_text(gpu), MEMORY_TEXT, STRONG).skip(1);
+            row.text(&state_text(gpu), if gpu.lost { self.appearance.alarm() } else { self.appearance.notable() });
             return;
         }
-        row.number(&memory_words(gpu), MEMORY_WORDS, STRONG);
+        row.number(&memory_text(gpu), MEMORY_TEXT, STRONG);
         for (place, figure) in self.figures(gpu).into_iter().enumerate() {
             if wide || place == 0 {
                 row.skip(1);
@@ -238,8 +238,8 @@ impl View<'_> {
 }
 
 /// The mean of the known values.
-fn mean(looks: &[Option<f64>]) -> Option<f64> {
-    let known = || looks.iter().flatten();
+fn mean(samples: &[Option<f64>]) -> Option<f64> {
+    let known = || samples.iter().flatten();
     let count = known().count();
     (count > 0).then(|| known().sum::<f64>() / count as f64)
 }

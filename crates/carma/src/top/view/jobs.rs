@@ -10,7 +10,7 @@ use ratatui::style::Style;
 use super::super::model::{Model, Pane, Prompt, Sort};
 use super::appearance::{Appearance, FAINT, SELECTED};
 use super::canvas::{Row, first_in_sight, title};
-use super::gpu_words::taken;
+use super::gpu_text::tenant_usage;
 use crate::manager::{devices, identity};
 use carma_format::clock;
 
@@ -43,12 +43,12 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
     if jobs.len() == 0
         && let Some(mut row) = Row::new(area, 2, appearance, buffer)
     {
-        let words = match model.seen {
+        let text = match model.answers {
             None => "",
             Some(_) if jobs.is_filtered() => " no job fits: Esc shows all",
             Some(_) => " nothing runs and nothing waits: `carma submit` asks for a job",
         };
-        row.text(words, FAINT);
+        row.text(text, FAINT);
     }
 }
 
@@ -61,7 +61,7 @@ fn heading(model: &Model) -> String {
     let parts = [
         Some(format!("{running} running, {waiting} waiting, {held} held")),
         some.then(|| format!("{} listed", jobs.len())),
-        (jobs.sort != Sort::Queue).then(|| format!("by {}", jobs.sort.words())),
+        (jobs.sort != Sort::Queue).then(|| format!("by {}", jobs.sort.name())),
         jobs.filter.mine.then(|| "mine".to_owned()),
         (typing || !jobs.filter.text.is_empty()).then(|| format!("/{}{}", jobs.filter.text, if typing { "_" } else { "" })),
     ];
@@ -95,7 +95,7 @@ impl Columns {
             None => row.skip(1),
         };
         // Jobs of other users are fainter.
-        let id = if model.may_touch(job.uid) { plain } else { FAINT };
+        let id = if model.may_change(job.uid) { plain } else { FAINT };
         row.skip(1).number(&identity(job.id, job.array), self.id, id).skip(1);
         row.cell(job.name.as_deref().unwrap_or("-"), self.name, plain).skip(1).cell(&job.user, USER, id).skip(1);
         row.cell(&job.state.to_string(), STATE, state_style(job.state, appearance)).skip(1);
@@ -128,7 +128,7 @@ pub(super) fn about(job: &QueueRow, gpus: &[GpuDetail]) -> String {
     let name = job.name.as_ref().map_or(String::new(), |name| format!(" {name}"));
     let on = |gpu: &GpuDetail| {
         let tenant = gpu.tenants.iter().find(|tenant| tenant.attempt.job == job.id)?;
-        Some(format!("{} on GPU {}", taken(tenant), devices([gpu.device])))
+        Some(format!("{} on GPU {}", tenant_usage(tenant), devices([gpu.device])))
     };
     let places = gpus.iter().filter_map(on).collect::<Vec<_>>().join(", ");
     format!("job {}{name}: {}", identity(job.id, job.array), job.reason.as_deref().unwrap_or(&places))

@@ -11,7 +11,7 @@ pub(super) enum Part {
     /// Processes that the manager did not start use it.
     Others,
     /// Reserved for a job.
-    Promised(JobId),
+    Reserved(JobId),
     Free,
 }
 
@@ -24,7 +24,7 @@ pub(super) fn cells(gpu: &GpuDetail, width: usize) -> Vec<Part> {
     let parts = tenants()
         .map(|tenant| (Part::Used(tenant.attempt.job), used(tenant)))
         .chain([(Part::Others, others)])
-        .chain(tenants().map(|tenant| (Part::Promised(tenant.attempt.job), MiB(tenant.promised.0.saturating_sub(used(tenant).0)))));
+        .chain(tenants().map(|tenant| (Part::Reserved(tenant.attempt.job), MiB(tenant.promised.0.saturating_sub(used(tenant).0)))));
     let mut cells = Vec::with_capacity(width);
     let mut sum = 0;
     for (part, MiB(size)) in parts.filter(|(_, size)| size.0 > 0) {
@@ -48,7 +48,7 @@ mod tests {
         let letter = |job: JobId, first: u8| char::from(first + u8::try_from(job.0).unwrap());
         let part = |part: Part| match part {
             Part::Used(job) => letter(job, b'a'),
-            Part::Promised(job) => letter(job, b'A'),
+            Part::Reserved(job) => letter(job, b'A'),
             Part::Others => 'x',
             Part::Free => '.',
         };
@@ -58,8 +58,8 @@ mod tests {
     #[test]
     fn every_part_has_its_share_of_the_bar() {
         let tenants = vec![tenant(0, "a", 10, Some(8)), tenant(1, "b", 12, Some(10))];
-        assert_eq!(bar(&gpu(0, tenants, 22), 20), "aaaabbbbbxxAB.......", "18 of ours, 4 of others, 4 more are promised");
-        assert_eq!(bar(&gpu(0, vec![tenant(0, "a", 10, None)], 0), 20), "AAAAA...............", "not seen yet");
+        assert_eq!(bar(&gpu(0, tenants, 22), 20), "aaaabbbbbxxAB.......", "18 of ours, 4 of others, 4 more are reserved");
+        assert_eq!(bar(&gpu(0, vec![tenant(0, "a", 10, None)], 0), 20), "AAAAA...............", "no sample yet");
         assert_eq!(bar(&gpu(0, Vec::new(), 0), 8), "........");
     }
 

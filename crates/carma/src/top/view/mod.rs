@@ -10,9 +10,9 @@
 
 mod appearance;
 mod canvas;
-mod gpu_words;
+mod events;
+mod gpu_text;
 mod gpus;
-mod happenings;
 mod jobs;
 mod memory;
 mod panel;
@@ -72,31 +72,31 @@ const fn cut(area: Rect, rows: u16) -> (Rect, Rect) {
 
 fn lists(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
     let height = usize::from(area.height);
-    let gpus = model.seen.as_ref().map_or(0, |seen| seen.gpus.len());
+    let gpus = model.answers.as_ref().map_or(0, |answers| answers.gpus.len());
     // The focused list may have more.
     let (for_gpus, for_events) = match model.focus {
         Pane::Gpus => (height * 2 / 3, 3),
         Pane::Jobs => (height / 2, 4 + height.saturating_sub(22) / 4),
-        Pane::Happenings => (height * 2 / 5, height * 2 / 5),
+        Pane::Events => (height * 2 / 5, height * 2 / 5),
     };
     let (top, rest) = cut(area, gpus::rows_wanted(gpus, for_gpus) as u16);
     let (middle, bottom) = cut(rest, rest.height.saturating_sub(for_events as u16));
     let (list, line) = cut(middle, middle.height.saturating_sub(1));
     gpus::draw(model, top, appearance, buffer);
     jobs::draw(model, list, appearance, buffer);
-    happenings::draw(model, zone, bottom, appearance, buffer);
-    if let (Some(mut row), Some(words)) = (Row::new(line, 0, appearance, buffer), about(model)) {
-        row.skip(1).text(&words, FAINT);
+    events::draw(model, zone, bottom, appearance, buffer);
+    if let (Some(mut row), Some(text)) = (Row::new(line, 0, appearance, buffer), about(model)) {
+        row.skip(1).text(&text, FAINT);
     }
 }
 
 /// Details of the selection.
 fn about(model: &Model) -> Option<String> {
-    let gpus = &model.seen.as_ref()?.gpus;
+    let gpus = &model.answers.as_ref()?.gpus;
     match model.focus {
-        Pane::Gpus => gpus.get(model.gpu).map(gpu_words::about),
+        Pane::Gpus => gpus.get(model.gpu).map(gpu_text::about),
         Pane::Jobs => model.jobs.selected().map(|job| jobs::about(job, gpus)),
-        Pane::Happenings => None,
+        Pane::Events => None,
     }
 }
 
@@ -104,14 +104,14 @@ fn about(model: &Model) -> Option<String> {
 fn head(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buffer: &mut Buffer) -> u16 {
     if let Some(mut row) = Row::new(area, 0, appearance, buffer) {
         row.skip(1).text("carma", STRONG).skip(1);
-        if let Some(seen) = &model.seen {
-            let clock = moment(seen.status.now, zone);
-            row.text(&words(&seen.status), Style::new()).at_end(&clock, FAINT);
+        if let Some(answers) = &model.answers {
+            let clock = moment(answers.status.now, zone);
+            row.text(&manager_text(&answers.status), Style::new()).at_end(&clock, FAINT);
         } else {
             row.text(&model.address, FAINT);
         }
     }
-    let troubles = model.seen.iter().flat_map(|seen| &seen.status.troubles).cloned();
+    let troubles = model.answers.iter().flat_map(|answers| &answers.status.troubles).cloned();
     let all: Vec<String> = model.absence().into_iter().chain(troubles).collect();
     let text = wrapped_to(&carma_format::printable(&all.join("; ")), usize::from(area.width).saturating_sub(4));
     let lines: Vec<&str> = text.lines().take(2).filter(|line| !line.is_empty()).collect();
@@ -124,16 +124,16 @@ fn head(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buff
 }
 
 /// A short text about a manager.
-fn words(status: &Status) -> String {
+fn manager_text(status: &Status) -> String {
     let speed = if status.speed > 1.0 { format!(" ({}x)", status.speed) } else { String::new() };
-    let words = [
+    let parts = [
         Some(count(status.gpus as usize, "GPU")),
         status.emulated.then(|| format!("emulated{speed}")),
         Some(format!("policy {}", status.policy)),
         status.observes.then(|| "only observes".to_owned()),
         status.draining.then(|| "draining".to_owned()),
     ];
-    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The result of the last action, wrapped for the foot.
@@ -170,7 +170,7 @@ fn draw_foot(model: &Model, notice: &[String], area: Rect, appearance: Appearanc
             ("q", "leave"),
         ],
     };
-    for (key, words) in keys {
-        row.text(key, STRONG).skip(1).text(words, FAINT).skip(2);
+    for (key, meaning) in keys {
+        row.text(key, STRONG).skip(1).text(meaning, FAINT).skip(2);
     }
 }

@@ -29,7 +29,7 @@ const HELP: [(&str, &str); 19] = [
     ("q, Ctrl-C; Ctrl-Z", "leave; stop until the shell goes on with it (fg)"),
     ("", ""),
     ("memory bar", "letters and colours are jobs, as in the list;"),
-    ("", "shaded: promised and not used; dense: of others; dots: free"),
+    ("", "shaded: reserved, unused; dense: other processes; dots: free"),
 ];
 
 pub(super) fn draw(panel: &Panel, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
@@ -37,9 +37,9 @@ pub(super) fn draw(panel: &Panel, area: Rect, appearance: Appearance, buffer: &m
     match panel {
         Panel::Help => {
             title(area, "Keys", "", true, appearance, buffer);
-            for (down, (keys, words)) in HELP.iter().enumerate() {
+            for (down, (keys, meaning)) in HELP.iter().enumerate() {
                 let Some(mut row) = Row::new(area, down + 1, appearance, buffer) else { return };
-                row.skip(1).cell(keys, 18, STRONG).skip(1).text(words, Style::new());
+                row.skip(1).cell(keys, 18, STRONG).skip(1).text(meaning, Style::new());
             }
         }
         Panel::Job(panel) => {

@@ -33,20 +33,20 @@ pub(super) fn styles(buffer: &Buffer) -> String {
     let mut runs: Vec<(Style, String)> = Vec::new();
     for cells in buffer.content.chunks(usize::from(buffer.area.width)) {
         for run in cells.chunk_by(|one, next| one.style() == next.style()) {
-            let words: String = run.iter().map(ratatui::buffer::Cell::symbol).collect();
-            if !words.trim().is_empty() || run[0].bg != Color::Reset {
-                runs.push((run[0].style(), words.trim_end().to_owned()));
+            let text: String = run.iter().map(ratatui::buffer::Cell::symbol).collect();
+            if !text.trim().is_empty() || run[0].bg != Color::Reset {
+                runs.push((run[0].style(), text.trim_end().to_owned()));
             }
         }
     }
-    let words = |(style, words): &(Style, String)| {
+    let line = |(style, text): &(Style, String)| {
         let colour =
             |name: &str, colour: Option<Color>| colour.filter(|colour| *colour != Color::Reset).map(|colour| format!("{name} {colour}"));
-        let mut looks: Vec<String> = [colour("fg", style.fg), colour("bg", style.bg)].into_iter().flatten().collect();
+        let mut attributes: Vec<String> = [colour("fg", style.fg), colour("bg", style.bg)].into_iter().flatten().collect();
         if !style.add_modifier.is_empty() {
-            looks.push(format!("{:?}", style.add_modifier));
+            attributes.push(format!("{:?}", style.add_modifier));
         }
-        format!("{:<32} {words}\n", looks.join(", "))
+        format!("{:<32} {text}\n", attributes.join(", "))
     };
-    runs.iter().map(words).collect()
+    runs.iter().map(line).collect()
 }

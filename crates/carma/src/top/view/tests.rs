@@ -7,7 +7,7 @@ use carma_manager::api::ArrayPlace;
 use carma_manager::store::Phase;
 use ratatui::style::Color;
 
-use super::super::fixtures::{busy, event, gpu, model_of, press, running, seen, tenant, waiting};
+use super::super::fixtures::{answers, busy, event, gpu, model_of, press, running, tenant, waiting};
 use super::super::model::{Message, Model, Size};
 use super::pictures::{COLOURED, PLAIN, drawn, picture, styles, text};
 use super::*;
@@ -33,7 +33,7 @@ fn with_colours_jobs_differ_by_them_and_without_by_letters() {
 
 #[test]
 fn an_empty_manager() {
-    insta::assert_snapshot!("empty", picture(&model_of(seen(Vec::new(), Vec::new())), 80, 24));
+    insta::assert_snapshot!("empty", picture(&model_of(answers(Vec::new(), Vec::new())), 80, 24));
     let unknown = Model::new("https://server:7080".to_owned(), Size { columns: 80, rows: 24 });
     assert!(picture(&unknown, 80, 24).contains("carma https://server:7080"));
 }
@@ -42,7 +42,7 @@ fn an_empty_manager() {
 fn many_gpus_have_a_row_each_and_scroll() {
     let gpus = (0..64).map(|ordinal| gpu(ordinal, vec![tenant(ordinal.into(), "job", 20, Some(18))], 18)).collect();
     let jobs = (0..64).map(|job| running(job, "job", "ada", &[job as u16], 20)).collect();
-    let mut model = model_of(seen(gpus, jobs));
+    let mut model = model_of(answers(gpus, jobs));
     insta::assert_snapshot!("many-gpus-80x24", picture(&model, 80, 24));
     press(&mut model, "\t\tG");
     insta::assert_snapshot!("many-gpus-140x40", picture(&model, 140, 40));
@@ -82,29 +82,29 @@ fn a_lost_gpu_a_drained_one_and_strangers() {
 }
 
 #[test]
-fn a_manager_that_is_away_is_said_to_be_and_what_was_known_is_shown() {
+fn while_the_manager_is_away_old_data_is_shown_with_the_reason() {
     let mut model = model_of(busy());
     let why = "cannot reach the manager at /run/carma/carma.sock: Connection refused (os error 111)";
     model.update(Message::Away(why.to_owned()), Duration::from_secs(3));
     insta::assert_snapshot!("away", picture(&model, 80, 24));
-    model.update(Message::Seen(Box::new(busy())), Duration::from_secs(4));
+    model.update(Message::Answers(Box::new(busy())), Duration::from_secs(4));
     assert!(!picture(&model, 80, 24).contains("cannot reach"));
-    model.update(Message::Acted(why.to_owned()), Duration::from_secs(5));
+    model.update(Message::ActionText(why.to_owned()), Duration::from_secs(5));
     model.update(Message::Away(why.to_owned()), Duration::from_secs(6));
-    model.update(Message::Seen(Box::new(busy())), Duration::from_secs(7));
+    model.update(Message::Answers(Box::new(busy())), Duration::from_secs(7));
     assert!(!picture(&model, 80, 24).contains("cannot reach"), "nor below");
     model.update(Message::Away(why.to_owned()), Duration::from_secs(8));
-    model.update(Message::Acted("job 1 is cancelled".to_owned()), Duration::from_secs(9));
-    model.update(Message::Seen(Box::new(busy())), Duration::from_secs(10));
+    model.update(Message::ActionText("job 1 is cancelled".to_owned()), Duration::from_secs(9));
+    model.update(Message::Answers(Box::new(busy())), Duration::from_secs(10));
     assert!(picture(&model, 80, 24).contains("job 1 is cancelled"), "it was back by then");
     model.update(Message::Tick, Duration::from_secs(17));
-    assert!(picture(&model, 80, 24).contains("q leave"), "keys are told again");
+    assert!(picture(&model, 80, 24).contains("q leave"), "keys are shown again");
     model.update(Message::Tick, Duration::from_secs(36));
     assert!(picture(&model, 80, 24).contains("! the manager has not answered for 26 s"));
 }
 
 #[test]
-fn refusals_that_are_long_have_rows_enough() {
+fn long_refusals_are_wrapped() {
     let mut model = model_of(busy());
     press(&mut model, "h");
     let shown = picture(&model, 80, 24);
@@ -120,34 +120,34 @@ fn refusals_that_are_long_have_rows_enough() {
 }
 
 #[test]
-fn what_is_drawn_over_time_is_all_that_is_known() {
+fn charts_show_all_kept_samples() {
     let mut model = model_of(busy());
     let mut later = busy();
-    let at = later.looks[0].at[0];
+    let at = later.samples[0].at[0];
     // Ten minutes: idle in the first half, busy in the second.
-    for looks in &mut later.looks {
-        looks.at = (0..600).map(|second| carma_manager::store::UnixMillis(at.0 + 600_000 + second * 1000)).collect();
-        looks.utilisation[Metric::Smact] = (0..600).map(|second| Some(f64::from(u8::from(second >= 300)))).collect();
-        looks.utilisation[Metric::Smocc] = vec![None; 600];
-        looks.utilisation[Metric::Drama] = vec![Some(0.0); 600];
-        looks.power = vec![None; 600];
+    for samples in &mut later.samples {
+        samples.at = (0..600).map(|second| carma_manager::store::UnixMillis(at.0 + 600_000 + second * 1000)).collect();
+        samples.utilisation[Metric::Smact] = (0..600).map(|second| Some(f64::from(u8::from(second >= 300)))).collect();
+        samples.utilisation[Metric::Smocc] = vec![None; 600];
+        samples.utilisation[Metric::Drama] = vec![Some(0.0); 600];
+        samples.power = vec![None; 600];
     }
-    model.update(Message::Seen(Box::new(later)), Duration::from_secs(2));
+    model.update(Message::Answers(Box::new(later)), Duration::from_secs(2));
     let shown = picture(&model, 80, 24);
     assert!(shown.contains("SMACT ▁▁▁▄███ 0.60 SMOCC         0.30 DRAMA ▁▁▁▁▁▁▁ 0.20"), "{shown}");
 }
 
 #[test]
 fn a_metric_that_few_gpus_have_is_shown_where_one_has_it() {
-    let mut seen = busy();
+    let mut answers = busy();
     assert!(!picture(&model_of(busy()), 140, 40).contains("TENSO"));
-    seen.gpus[0].utilisation[Metric::Tensor] = Some(carma_core::Fraction::clamped(0.37));
-    let shown = picture(&model_of(seen), 140, 40);
+    answers.gpus[0].utilisation[Metric::Tensor] = Some(carma_core::Fraction::clamped(0.37));
+    let shown = picture(&model_of(answers), 140, 40);
     assert!(shown.contains("TENSO") && shown.contains("0.37"), "{shown}");
 }
 
 #[test]
-fn before_anything_is_done_it_is_asked() {
+fn actions_need_a_confirmation() {
     let mut model = model_of(busy());
     press(&mut model, "c");
     insta::assert_snapshot!("confirmation", picture(&model, 80, 24));
@@ -161,8 +161,8 @@ fn a_job_its_log_and_help() {
     press(&mut model, "jjjjj\n");
     let mut job = sample();
     job.state = carma_core::State::Done { at: carma_core::Time::ZERO, outcome: Outcome::Failed { code: 1 } };
-    let told = Message::Detail("5".to_owned(), Ok((Box::new(job), None)));
-    model.update(told, Duration::from_secs(2));
+    let detail = Message::Detail("5".to_owned(), Ok((Box::new(job), None)));
+    model.update(detail, Duration::from_secs(2));
     let shown = picture(&model, 80, 24);
     assert!(shown.contains("─ Job 5 lines 1-21 of 3") && shown.contains("beforehand"), "{shown}");
     press(&mut model, "l");
@@ -187,7 +187,7 @@ fn long_lines_about_a_job_are_wrapped_and_scrolled_to_their_end() {
 }
 
 #[test]
-fn filters_and_orders_are_told() {
+fn filters_and_orders_are_shown() {
     let mut model = model_of(busy());
     press(&mut model, "su/user:ada sw");
     let typing = picture(&model, 80, 24);
@@ -201,10 +201,10 @@ fn filters_and_orders_are_told() {
 }
 
 #[test]
-fn events_that_are_scrolled_say_so_and_follow_again_when_their_pane_is_left() {
+fn scrolled_events_say_so_and_follow_again_outside_their_pane() {
     let mut model = model_of(busy());
     press(&mut model, "\tjj");
-    model.update(Message::Happened(event(7, "machine", serde_json::Value::Null)), Duration::from_secs(3));
+    model.update(Message::Event(event(7, "machine", serde_json::Value::Null)), Duration::from_secs(3));
     assert!(picture(&model, 80, 24).contains("─ Events 3 newer, Home follows again ─"));
     press(&mut model, "\t");
     let left = picture(&model, 80, 24);
@@ -222,9 +222,9 @@ fn no_size_is_too_small_to_be_drawn() {
             picture(&model, width, height);
         }
     }
-    model.update(Message::Happened(event(7, "machine", serde_json::Value::Null)), Duration::from_secs(3));
+    model.update(Message::Event(event(7, "machine", serde_json::Value::Null)), Duration::from_secs(3));
     let held = carma_manager::api::QueueRow { state: Phase::Held, ..waiting(1, "", "", 1) };
-    let model = model_of(seen(Vec::new(), vec![held]));
+    let model = model_of(answers(Vec::new(), vec![held]));
     for (width, height) in sizes {
         picture(&model, width, height);
     }

@@ -1,4 +1,4 @@
-//! What goes wrong on demand, as those see it who are there.
+//! Injected faults, as programs on the GPUs see them.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -51,7 +51,7 @@ fn processes_that_nobody_manages_come_and_go() {
     let appear = ["fault", "foreign", "--gpu", "1", "--memory", "8GiB", "--smact", "0.5"];
     let pid: u32 = emulated.prints(&appear).trim().parse().unwrap();
     let context = emulated.contexts(pid)[0];
-    // What monitors read is what was asked for.
+    // Monitors read the requested values.
     let [smact, smocc, _, utilisation] = emulated.machine.with(|state| state.gpus[1].engine.levels).unwrap();
     assert!([(smact, 0.5), (smocc, 0.25), (utilisation, 0.5)].iter().all(|(read, asked)| (read - asked).abs() < 1e-9), "{smact} {smocc}");
     assert_eq!((context.gpu, context.bytes, context.busy), (1, 8 << 30, 1));

@@ -1,4 +1,4 @@
-//! A machine is taken down, and what becomes of those who use it.
+//! Removing a machine that is in use.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -21,10 +21,12 @@ fn a_machine_in_use_is_removed_only_by_force_and_jobs_keep_their_checkpoints() {
     fs::create_dir_all(folder.join("mps/GPU-1/pipes")).unwrap();
     fs::write(folder.join("notes"), "mine").unwrap();
     let mut exporter = command(folder).args(["exporter", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(exporter.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(said.next().unwrap().contains("/metrics"));
+    let mut message = BufReader::new(exporter.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(message.next().unwrap().contains("/metrics"));
     let mut monitor = Command::new(emulated.machine.programs().join("dcgmi"));
-    let monitor = monitor.args(["dmon", "-e", "1002", "-d", "20"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut monitor = monitor.args(["dmon", "-e", "1002", "-d", "20"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut rows = BufReader::new(monitor.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(rows.next().is_some(), "it has opened the machine");
     let removed = emulated.emu(&["down", "--force"]);
     let says = format!("carma: removed 1 emulated GPU in {}, took the GPUs from 1 process\n", folder.display());
     assert_eq!((removed.status.success(), text(&removed.stderr)), (true, says));
@@ -35,10 +37,10 @@ fn a_machine_in_use_is_removed_only_by_force_and_jobs_keep_their_checkpoints() {
     let kept: serde_json::Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
     assert!(kept["done"].as_f64().unwrap() > 200.0, "{kept}");
     let gone = format!("the emulated GPUs in {} have been taken down", folder.display());
-    assert_eq!(said.next().unwrap(), format!("carma: {gone}"));
+    assert_eq!(message.next().unwrap(), format!("carma: {gone}"));
     assert_eq!(exporter.wait().unwrap().code(), Some(1));
+    assert!(rows.last().unwrap().ends_with("Host engine connection invalid/disconnected."));
     let watched = monitor.wait_with_output().unwrap();
-    assert!(text(&watched.stdout).ends_with("Host engine connection invalid/disconnected.\n"), "{}", text(&watched.stdout));
     assert!(text(&watched.stderr).contains("emulated GPUs in "), "{}", text(&watched.stderr));
 }
 

@@ -1,4 +1,4 @@
-//! Who may set GPUs up, and let things go wrong: root and the machine's owner.
+//! Rights: root and the machine's owner set up GPUs and inject faults.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

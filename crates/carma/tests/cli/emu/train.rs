@@ -1,4 +1,4 @@
-//! What `carma emu train` refuses, and how it ends.
+//! `carma emu train`: refusals and exits.
 
 use std::fs;
 use std::process::Stdio;
@@ -23,8 +23,8 @@ fn impossible_trainings_are_refused_at_the_start() {
         (["--memory", "-1GiB"], "is out of range"),
         (["--epochs", "-1"], "-1 is not in 1..=1000000"),
     ] {
-        let said = refused(&[&["--workload", WORKLOAD], &arguments[..]].concat());
-        assert!(said.contains(words), "{said}");
+        let message = refused(&[&["--workload", WORKLOAD], &arguments[..]].concat());
+        assert!(message.contains(words), "{message}");
     }
 }
 

@@ -30,7 +30,7 @@ fn uuids(up: &ManagerProcess) -> Vec<String> {
 fn large(up: &ManagerProcess, script: &str) -> JobRequest {
     let mut request = up.shell_job(script);
     (request.resources.gpus, request.resources.memory) = (1, Some(MiB(30_000)));
-    // What the submitter has here is not what the job gets.
+    // The submitter's value does not reach the job.
     request.environment.insert("CUDA_VISIBLE_DEVICES".to_owned(), "2,3".to_owned());
     request
 }
@@ -39,11 +39,16 @@ fn gpus_of(detail: &JobDetail) -> Vec<u16> {
     detail.attempts.iter().flat_map(|attempt| &attempt.placement.devices).map(|granted| granted.device.gpu.ordinal).collect()
 }
 
-/// Runs six large jobs, and returns the GPUs that the manager gave them and the UUIDs that they saw.
+/// Runs six large jobs, and returns their GPUs and the UUIDs that they saw.
 fn run_six(up: &ManagerProcess) -> (Vec<u16>, Vec<String>) {
-    let seen = up.folder().join("seen");
-    let script = format!("echo $CUDA_VISIBLE_DEVICES >> {}; sleep 0.2", seen.display());
+    let [seen, gate] = ["seen", "gate"].map(|name| up.folder().join(name));
+    let script = format!("echo $CUDA_VISIBLE_DEVICES >> {}; until test -e {}; do sleep 0.02; done", seen.display(), gate.display());
     let jobs: Vec<JobId> = (0..6).map(|_| up.submit(large(up, &script))).collect();
+    // A job per GPU runs until all GPUs have one.
+    let mut client = up.client();
+    let gpus = u64::from(client.status().unwrap().gpus);
+    until(|| (client.status().unwrap().jobs.running == gpus).then_some(()));
+    fs::write(gate, "").unwrap();
     let mut placed = Vec::new();
     for job in jobs {
         let detail = up.wait_until_done(job);
@@ -63,7 +68,7 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-/// What `carma status` prints.
+/// The output of `carma status`.
 fn status(up: &ManagerProcess) -> String {
     let output = Command::new(program()).arg("status").env("CARMA_SOCKET", up.places().socket).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,7 +1,7 @@
-//! The commands as people use them, against `carma up` in a folder of its own.
+//! The commands against `carma up` in its own folder.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -48,7 +48,7 @@ impl CliManager {
         self.command(arguments).stdin(Stdio::null()).output().unwrap()
     }
 
-    /// What a command prints that goes well.
+    /// The output of a command that must succeed.
     fn prints(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
@@ -59,7 +59,7 @@ impl CliManager {
         serde_json::from_str(&self.prints(arguments)).unwrap()
     }
 
-    /// What a command says that fails, and its code.
+    /// The error and the exit code of a command that must fail.
     fn fails(&self, arguments: &[&str]) -> (String, i32) {
         let output = self.run(arguments);
         assert!(!output.status.success(), "{arguments:?}: {}", text(&output.stdout));
@@ -133,11 +133,15 @@ fn jobs_are_held_changed_released_and_ended() {
 #[test]
 fn following_and_waiting_report_the_outcome() {
     let cli = CliManager::new();
-    cli.shell(&["--hold"], "echo one; sleep 0.2; echo two; exit 4");
-    let follow = cli.command(&["logs", "-f", "last"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let gate = cli.folder.path().join("gate");
+    cli.shell(&["--hold"], &format!("echo one; until test -e {}; do sleep 0.02; done; echo two; exit 4", gate.display()));
+    let mut follow = cli.command(&["logs", "-f", "last"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     cli.prints(&["release", "1"]);
+    let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "one", "while the job runs");
+    fs::write(gate, "").unwrap();
+    assert_eq!(lines.collect::<Vec<_>>(), ["two"]);
     let followed = follow.wait_with_output().unwrap();
-    assert_eq!(text(&followed.stdout), "one\ntwo\n");
     assert!(text(&followed.stderr).ends_with("carma: job 1: failed with exit code 4\n"), "{}", text(&followed.stderr));
     let waited = cli.run(&["submit", "--gpus", "0", "--wait", "--json", "--", "sh", "-c", "exit 6"]);
     assert_eq!((waited.status.code(), text(&waited.stdout).trim()), (Some(6), "{\n  \"jobs\": [\n    2\n  ]\n}"));
@@ -184,11 +188,17 @@ fn gpus_are_drained_forecasts_made_and_the_manager_stopped() {
     assert!(cli.prints(&forecast).contains("is drained"), "{}", cli.prints(&forecast));
     cli.prints(&["resume", "0"]);
     assert!(cli.json(&["submit", "--dry-run", "--json", "--", "true"])[0]["forecast"]["placement"].is_object());
-    cli.shell(&[], "sleep 0.5");
-    assert_eq!(cli.prints(&["down", "--drain"]), "the manager is down\n");
+    let gate = cli.folder.path().join("gate");
+    cli.shell(&[], &format!("until test -e {}; do sleep 0.02; done", gate.display()));
+    until(|| (cli.json(&["queue", "--json"])["jobs"][0]["state"] == "running").then_some(()));
+    let mut down = cli.command(&["down", "--drain"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut reports = BufReader::new(down.stderr.take().unwrap()).lines();
+    assert_eq!(reports.next().unwrap().unwrap(), "carma: waiting for 1 running job");
+    fs::write(gate, "").unwrap();
+    assert_eq!(text(&down.wait_with_output().unwrap().stdout), "the manager is down\n");
     assert!(cli.manager.try_wait().unwrap().is_some_and(|status| status.success()));
-    let (told, _) = cli.fails(&["queue"]);
-    assert!(told.contains("no manager is running: nobody answers at ") && told.contains("start one with `carma up`"), "{told}");
+    let (error, _) = cli.fails(&["queue"]);
+    assert!(error.contains("no manager is running: nobody answers at ") && error.contains("start one with `carma up`"), "{error}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Managers and shims that are killed at any moment, again and again: every job that was acknowledged ends once, with an outcome that is true.
+//! Managers and shims are killed at random moments: every acknowledged job ends once, with a true outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,10 +19,10 @@ use super::crash_load::{Asked, Kind, Load, Record};
 use super::lab::until;
 use super::up::{ManagerProcess, one};
 
-/// People who submit at the same time.
+/// Concurrent submitters.
 const PEOPLE: u64 = 3;
 
-/// How often is killed: a few times in every test run, and as often as the variable says where somebody wants to know.
+/// Number of kills: a few in every test run; an environment variable sets more.
 fn crashes() -> u64 {
     std::env::var("CARMA_CRASHES").ok().and_then(|number| number.parse().ok()).unwrap_or(25)
 }
@@ -36,7 +36,7 @@ fn manager() -> ManagerProcess {
     ManagerProcess::new(Some(("4xA100-40GB", 60.0)), "")
 }
 
-/// Puts load on a manager until `strike` has killed so many processes, and looks in the end whether all that is known is true.
+/// Puts load on a manager until `strike` has killed this many processes, and then checks all records.
 fn under_load(up: &mut ManagerProcess, times: u64, mut strike: impl FnMut(&mut ManagerProcess, &mut Rng) -> u64) -> Vec<JobDetail> {
     let load = Load::new(up);
     let gate = up.folder().join("gate");
@@ -67,7 +67,7 @@ fn under_load(up: &mut ManagerProcess, times: u64, mut strike: impl FnMut(&mut M
     let mut client = up.client();
     until(|| client.status().ok().filter(|status| status.jobs.running + status.jobs.waiting + status.jobs.held == 0));
     nothing_is_left(up);
-    // What is counted is known a moment before it is written down.
+    // Counts change a moment before they are stored.
     let details = until(|| Some(all_jobs(&mut client)).filter(|jobs| jobs.iter().all(|job| job.outcome().is_some())));
     check(&load, &details);
     assert_all_known(&load.into_asked(), &details);
@@ -80,7 +80,7 @@ fn all_jobs(client: &mut Client) -> Vec<JobDetail> {
     jobs.into_iter().map(|job| client.job(&job.0.to_string()).unwrap()).collect()
 }
 
-/// Each job ended once, and what is known of it is what it wrote down itself.
+/// Each job ended once, and its state agrees with its own record.
 fn check(load: &Load, details: &[JobDetail]) {
     let outcomes: BTreeMap<JobId, &Outcome> = details.iter().map(|detail| (detail.id, detail.outcome().unwrap())).collect();
     for detail in details {
@@ -111,7 +111,7 @@ fn check_attempts(detail: &JobDetail, record: &Record, about: &dyn Fn() -> Strin
         let end = record.ends.iter().find(|(ended, _)| *ended == number).map(|(_, code)| *code);
         let is_true = match attempt.verdict.as_ref().unwrap() {
             Verdict::Succeeded => end == Some(0),
-            // Ended by a signal, it came to no end of its own.
+            // Ended by a signal, it did not record an end.
             Verdict::Failed { code } => end == Some(*code) || (end.is_none() && *code > 128),
             Verdict::OutOfMemory => end == Some(1),
             Verdict::SupervisorLost => true,
@@ -121,7 +121,7 @@ fn check_attempts(detail: &JobDetail, record: &Record, about: &dyn Fn() -> Strin
     }
 }
 
-/// What was acknowledged is there; what was not may be there, and has not run where it is not.
+/// Acknowledged jobs exist. Others may exist; if not, they have not run.
 fn assert_all_known(asked: &[Asked], details: &[JobDetail]) {
     let known: BTreeMap<JobId, &JobDetail> = details.iter().map(|detail| (detail.id, detail)).collect();
     let mut acknowledged = BTreeSet::new();
@@ -136,13 +136,13 @@ fn assert_all_known(asked: &[Asked], details: &[JobDetail]) {
             assert!(of_name().all(|detail| detail.outcome() != Some(&Outcome::Cancelled)), "{name} was never cancelled");
         }
         if let (Some(true), Some([job, ..])) = (cancelled, jobs.as_deref()) {
-            // Its work may have been done by then.
+            // It may have ended before.
             assert!(matches!(known[job].outcome(), Some(Outcome::Cancelled | Outcome::Succeeded)), "{name}: {:?}", known[job].outcome());
         }
     }
 }
 
-/// Nothing runs any more, and nobody holds a folder.
+/// No process runs or holds a folder.
 fn nothing_is_left(up: &ManagerProcess) {
     for folder in up.attempts() {
         let standing = until(|| Some(find(&folder).unwrap()).filter(|standing| !matches!(standing, AttemptState::Running(_))));
@@ -200,7 +200,7 @@ fn shims_killed_at_any_moment_are_noticed_and_leave_nothing() {
         others.retain(|folder| !folder.path().starts_with(&witness));
         let alive = |[guard, shim]: &[Identity; 2]| is_there(*guard) && is_there(*shim);
         let victims: Vec<[Identity; 2]> = others.iter().filter_map(supervisors).filter(alive).collect();
-        // Those that are there no more when it comes to it do not count.
+        // Processes that have ended meanwhile do not count.
         let strike = match (random.u32(0..4), random.choice(victims)) {
             (_, None) => 0,
             (0, Some([guard, _])) => kill(guard),
@@ -216,11 +216,11 @@ fn shims_killed_at_any_moment_are_noticed_and_leave_nothing() {
     assert!(lost > 0 && killed >= crashes());
 }
 
-/// A process that is never mistaken for another: its number, and when it was started.
+/// A process, identified by its pid and start time.
 type Identity = (u32, u64);
 
 /// Guard and shim of an attempt.
-fn supervisors(folder: &AttemptFolder) -> Option<[Identity; 2]> {
+pub(super) fn supervisors(folder: &AttemptFolder) -> Option<[Identity; 2]> {
     let text = fs::read(folder.path().join("shim.pid")).ok()?;
     let both: serde_json::Value = serde_json::from_slice(&text).unwrap();
     let identity = |who: &str| Some((both[who]["pid"].as_u64()?.try_into().ok()?, both[who]["started"].as_u64()?));
@@ -231,7 +231,7 @@ fn is_there((pid, started): Identity) -> bool {
     process_started(pid) == Some(started)
 }
 
-/// Kills this very process if it is still there, and never another that has got its number.
+/// Kills this process, and never another one with a reused pid.
 fn kill(process: Identity) -> u64 {
     let handle = pidfd_open(Pid::from_raw(process.0.cast_signed()).unwrap(), PidfdFlags::empty());
     let Some(handle) = handle.ok().filter(|_| is_there(process)) else { return 0 };

@@ -1,4 +1,4 @@
-//! A load of jobs of many kinds, each of which keeps a record of its own of what became of it.
+//! A load of many kinds of jobs. Each keeps its own record of its attempts.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use fastrand::Rng;
 use super::lab::{program, until};
 use super::up::{ManagerProcess, one};
 
-/// What a job does.
+/// Kinds of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Succeeds,
@@ -27,18 +27,18 @@ pub(super) enum Kind {
     Array,
 }
 
-/// What was asked of the manager.
+/// A request to the manager.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// The numbers that the manager answered with; unset where it went away before it answered.
+    /// The job numbers in the answer; unset without an answer.
     pub(super) acknowledged: Option<Vec<JobId>>,
-    /// Whether it was asked to cancel it, and whether it answered that it would.
+    /// Whether a cancellation was requested, and acknowledged.
     pub(super) cancelled: Option<bool>,
 }
 
-/// What several people ask of a manager that comes and goes.
+/// Requests of several users to a manager that crashes and restarts.
 pub(super) struct Load {
     address: Address,
     template: JobRequest,
@@ -57,7 +57,7 @@ impl Load {
         self.asked.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A job of this kind. What it writes down is there whatever happens to it afterwards, and a lock that the kernel keeps shows whether it runs twice.
+    /// A job of this kind. Its record survives its end, and a kernel lock shows whether it runs twice.
     pub(super) fn job(&self, name: &str, kind: Kind) -> Submission {
         let carma = program().display();
         let body = match kind {
@@ -73,7 +73,7 @@ impl Load {
         Submission { array, ..one(job) }
     }
 
-    /// A job that writes down when it begins and ends.
+    /// A job that records its start and its end.
     pub(super) fn recorded(&self, name: &str, body: &str) -> JobRequest {
         let script = format!(
             "record=\"{}/{name}${{CARMA_ARRAY_INDEX:+.$CARMA_ARRAY_INDEX}}\"\n\
@@ -89,7 +89,7 @@ impl Load {
         job
     }
 
-    /// Asks for as many jobs as it is told to, each until it is acknowledged, and has some cancelled.
+    /// Submits this many jobs, each until it is acknowledged, and cancels some.
     pub(super) fn submit(&self, person: u64, turns: &Mutex<Receiver<()>>) {
         let mut random = Rng::with_seed(person);
         let mut earlier: Option<JobId> = None;
@@ -133,7 +133,7 @@ impl Load {
         let acknowledged = match self.client().submit(&submit) {
             Ok(submitted) => Some(submitted.jobs),
             Err(ClientError::Refused(problem)) => {
-                // What it waits for has failed meanwhile, or the manager is on its way up or down.
+                // Its dependency has failed meanwhile, or the manager starts or stops.
                 assert!([409, 503].contains(&problem.kind.status()), "{problem}");
                 None
             }
@@ -159,12 +159,12 @@ impl Load {
     }
 }
 
-/// What a job wrote down.
+/// The record of a job.
 #[derive(Debug, Default)]
 pub(super) struct Record {
-    /// Attempts that began, with the processes that they were.
+    /// Started attempts, with their processes.
     pub(super) starts: Vec<(u32, u32)>,
-    /// Attempts that came to their end, with the code.
+    /// Attempts that ended by themselves, with the code.
     pub(super) ends: Vec<(u32, i32)>,
     /// Whether two ran at once.
     pub(super) twice: bool,
@@ -184,7 +184,7 @@ impl Record {
         record
     }
 
-    /// Whether an outcome is true by what the job itself knows.
+    /// Whether an outcome agrees with the job's own record.
     pub(super) fn bears_out(&self, outcome: &Outcome) -> bool {
         let last = self.ends.last().filter(|(attempt, _)| self.starts.last().is_some_and(|(last, _)| last == attempt));
         let ended_with = |code: i32| last.is_some_and(|(_, ended)| *ended == code);

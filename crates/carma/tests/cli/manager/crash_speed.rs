@@ -1,4 +1,4 @@
-//! How soon a manager is back, and how soon the next job runs. The bounds are generous, as machines that test are busy; what was measured is printed.
+//! Time to restart a manager, and to start the next job. The bounds are generous, as test machines are busy; measurements are printed.
 
 use std::fs;
 use std::time::{Duration, Instant};

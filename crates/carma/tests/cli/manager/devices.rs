@@ -1,4 +1,4 @@
-//! GPUs that cannot be looked at, and GPUs that somebody else cuts.
+//! GPUs that cannot be sampled, and GPUs that an administrator repartitions.
 
 use carma_core::{JobId, Outcome, RequestedMode};
 use carma_emu::fault::{CallAnswer, Fault, clear, recover_gpu};
@@ -17,7 +17,7 @@ fn gpus(lab: &Lab) -> u32 {
     block_on(lab.handle().status()).unwrap().gpus
 }
 
-/// A job that holds a GPU and ends well when it is told to.
+/// A job that holds a GPU until a file exists.
 fn held(lab: &Lab) -> JobId {
     let job = lab.submit(lab.shell(&format!("while ! test -e {}; do sleep 0.02; done", lab.folder().join("end").display())));
     until(|| lab.job(job).job.job.state.active().map(|_| ()));
@@ -88,11 +88,11 @@ fn a_gpu_without_its_mps_daemon_falls_back_to_streams() {
     std::fs::remove_file(lab.machine.programs().join(carma_gpu::mps::PROGRAM)).unwrap();
     lab.configure("[manager.gpus]\nmps = [\"1\"]\n");
     lab.start();
-    let said = |words: &str| lab.reader().events_after(0, 1000).unwrap().iter().filter(|stored| stored.text.contains(words)).count();
-    until(|| (said("no MPS on s0/gpu1") > 0).then_some(()));
+    let message = |words: &str| lab.reader().events_after(0, 1000).unwrap().iter().filter(|stored| stored.text.contains(words)).count();
+    until(|| (message("no MPS on s0/gpu1") > 0).then_some(()));
     cut(&lab, &"3g.20gb".parse().unwrap());
-    until(|| (said("came: ") > 0).then_some(()));
-    assert_eq!(said("no MPS on s0/gpu1"), 1, "it is not asked for again with every change of another GPU");
+    until(|| (message("came: ") > 0).then_some(()));
+    assert_eq!(message("no MPS on s0/gpu1"), 1, "it is not asked for again with every change of another GPU");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_new_mps_gpu_has_its_daemon_before_its_first_job() {
     client.resources.mode = RequestedMode::Mps;
     let client = lab.submit(client);
     lab.machine.with(|state| recover_gpu(state, 1)).unwrap();
-    // By which all are looked for.
+    // Devices are found by it.
     cut(&lab, &"3g.20gb".parse().unwrap());
     assert_eq!(lab.outcome(client), Outcome::Succeeded);
 }
@@ -118,7 +118,7 @@ fn links_are_those_of_the_gpus_that_are_left() {
     let allocation = Allocation::from_variables(|name| (name == "CUDA_VISIBLE_DEVICES").then(|| "1,2,3".to_owned()));
     lab.limit(Limits { allocation, ..Limits::default() });
     lab.start();
-    // It has written all of its record when it has ended.
+    // The event log is complete after the end.
     lab.stop();
     let record = std::fs::read_to_string(lab.folder().join("record.jsonl.1")).unwrap();
     let attached = record.lines().find(|line| line.contains("\"topology\"")).unwrap();

@@ -1,4 +1,4 @@
-//! A mixed load from submission to the last end: what collocation is for, and what it costs.
+//! A mixed load from the first submission to the last end: the gain and the cost of collocation.
 
 use std::thread;
 
@@ -25,7 +25,7 @@ const DECLARED: &str = "workload,declared\n\
     dlrm_criteo_bs32768,1500\n\
     resnet34_cifar100_bs64_50e,1100\n";
 
-/// Time runs fast, and the machine may be busy: looks are seldom enough that none is missed.
+/// Time runs fast, and the machine may be busy: samples are rare enough that none is missed.
 const SAMPLING: &str = "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
 
 fn replay(served: &Served) -> Value {
@@ -59,6 +59,6 @@ fn a_mixed_load_is_shared_and_recovers_and_its_record_replays() {
 
     let record = sharing.record();
     let replayed = sharing.carma(&["replay-log", record.to_str().unwrap()]);
-    let said = String::from_utf8(replayed.stdout).unwrap();
-    assert!(replayed.status.success() && said.contains("lead to the same decisions"), "{said}");
+    let message = String::from_utf8(replayed.stdout).unwrap();
+    assert!(replayed.status.success() && message.contains("lead to the same decisions"), "{message}");
 }

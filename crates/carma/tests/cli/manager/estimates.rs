@@ -1,4 +1,4 @@
-//! Estimates: dry runs in the job's own environment, and what earlier runs of the same command teach.
+//! Estimates: dry runs in the job's own environment, and history of the same command.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use carma_manager::request::{Activation, JobCommand, JobRequest};
 
 use super::lab::{Lab, until};
 
-/// Stands in for Python: asked to record a script it says who it is, leaves somebody behind who has its output open, and fails.
+/// A stand-in for Python: it records its user, leaves a process behind that holds its output, and fails.
 fn python(path: &Path, notes: &Path) {
     let notes = notes.display();
     let script = format!(

@@ -1,4 +1,4 @@
-//! Disks that are full, files that are damaged, GPUs that are gone: a clear word, nothing lost, and on it goes when all is well again.
+//! Full disks, damaged files, lost GPUs: a clear message, nothing lost, and recovery.
 
 use std::fs::{self, File, Permissions};
 use std::io::Write;
@@ -17,17 +17,17 @@ use fastrand::Rng;
 use super::lab::{program, until};
 use super::up::{ManagerProcess, one};
 
-/// What a manager says that does not start.
+/// The error of a manager that does not start.
 fn refusal(up: &ManagerProcess) -> String {
-    let said = up.log_text().len();
+    let before = up.log_text().len();
     let mut process = up.command().spawn().unwrap();
     let status = until(|| {
-        let listens = up.log_text()[said..].contains("listens on");
+        let listens = up.log_text()[before..].contains("listens on");
         listens.then(|| process.kill());
         process.try_wait().unwrap()
     });
     assert_eq!(status.code(), Some(1), "{}", up.log_text());
-    up.log_text()[said..].trim_end().to_owned()
+    up.log_text()[before..].trim_end().to_owned()
 }
 
 /// Stops the manager in order, so that all of its state is in one file.
@@ -69,7 +69,7 @@ fn a_later_versions_state_and_a_damaged_one_are_refused_by_name_and_left_alone()
     }
     stop(&mut up);
     let database = up.places().database();
-    // What the log holds would hide what is wrong with the file.
+    // The WAL would hide the damage of the file.
     let log = format!("{}-wal", database.display());
     let aside = up.folder().join("log");
     let has_log = fs::rename(&log, &aside).is_ok();
@@ -125,7 +125,7 @@ fn a_power_cut_loses_only_the_torn_end_of_the_write_ahead_log() {
         let mut known: Vec<_> = up.client().history(&HistoryQuery::default()).unwrap().into_iter().map(|job| job.id).collect();
         known.sort_unstable();
         assert!(acknowledged.starts_with(&known), "{known:?}");
-        // What is submitted now meets nothing of those that are gone.
+        // New jobs do not collide with lost ones.
         let new = up.submit(up.shell_job("exit 77"));
         assert!(!acknowledged.contains(&new));
         assert_eq!(up.wait_until_done(new).outcome(), Some(&Outcome::Failed { code: 77 }));
@@ -137,7 +137,7 @@ fn a_power_cut_loses_only_the_torn_end_of_the_write_ahead_log() {
     }
 }
 
-/// A manager on a small file system that only it sees, and how to get at what is on it.
+/// A manager on a small private file system, and access to it.
 fn on_a_small_disk(up: &ManagerProcess) -> Result<(std::process::Child, Address, std::path::PathBuf), Missing> {
     let state = up.state();
     fs::create_dir(&state).unwrap();
@@ -196,12 +196,12 @@ fn a_full_disk_refuses_submissions_keeps_jobs_and_resumes_when_there_is_room() {
     }
     assert!(matches!(client.job(&acknowledged[0].0.to_string()).unwrap().state, State::Held { .. }));
     assert_eq!(client.history(&HistoryQuery::default()).unwrap().len(), acknowledged.len());
-    // The very process we started.
+    // Our own child.
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-/// Lets something go wrong with the emulated GPUs.
+/// Injects a fault into the emulated GPUs.
 fn fault(up: &ManagerProcess, words: &[&str]) {
     let machine = up.machine.as_ref().unwrap();
     let output = Command::new(program()).args(["emu", "fault"]).args(words).env(VARIABLE, machine.folder()).output().unwrap();
@@ -212,7 +212,7 @@ fn fault(up: &ManagerProcess, words: &[&str]) {
 fn training(up: &ManagerProcess, gate: &Path) -> carma_manager::request::JobRequest {
     let carma = program().display();
     let train = format!("{carma} emu train --workload efficientnet_cifar100_bs128_20e --memory 4GiB");
-    // What it trains for is long the first time, and short once the gate is open.
+    // It trains long the first time, and briefly once the gate is open.
     let script = format!("if test -e {0}; then exec {train} --seconds 10; else exec {train} --seconds 1000000; fi", gate.display());
     let mut job = up.shell_job(&script);
     job.resources.gpus = 1;
@@ -251,7 +251,7 @@ fn jobs_of_a_lost_gpu_come_back_elsewhere_whether_a_manager_saw_it_or_not() {
         let status = up.client().status().unwrap();
         assert!(status.troubles.iter().any(is_lost), "{:?}", status.troubles);
         fault(&up, &["back", "--gpu", &number]);
-        // One that went while no manager ran is looked for once a minute.
+        // A GPU lost while no manager ran is checked once a minute.
         if while_up {
             until(|| (!up.client().status().unwrap().troubles.iter().any(is_lost)).then_some(()));
         }

@@ -1,4 +1,4 @@
-//! A manager's engine in this process, on emulated GPUs of its own, with real shims.
+//! A manager's engine in this process, on its own emulated GPUs, with real shims.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -20,7 +20,7 @@ use carma_manager::submission::ValidJobs;
 use carma_manager::supervise::Enforced;
 use tempfile::TempDir;
 
-/// Long enough for the slowest machine; nobody waits for it when all is well.
+/// Long enough for the slowest machine.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(super) struct Lab {
@@ -33,7 +33,7 @@ pub(super) struct Lab {
 }
 
 impl Lab {
-    /// Emulated GPUs whose time passes so much faster, and a manager with this configuration.
+    /// Emulated GPUs with this time factor, and a manager with this configuration.
     pub(super) fn new(gpus: &str, speed: f64, configuration: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let machine = folder.path().join("machine");
@@ -46,7 +46,7 @@ impl Lab {
 
     pub(super) fn start(&mut self) {
         let places = Places::at(self.folder.path());
-        // The manager before may still be forgetting old jobs, which ends with its process otherwise.
+        // The previous engine may still prune old jobs in this process.
         let store = Arc::new(until(|| Store::open(places.database()).ok()));
         let reader = store.reader().unwrap();
         let driver = Driver::open(Some(&self.machine.library()), DEADLINE).unwrap().limited(self.limits.clone());
@@ -74,12 +74,12 @@ impl Lab {
         self.running = Some((engine, handle, reader));
     }
 
-    /// Has the next manager started with this configuration.
+    /// Sets the configuration of the next manager.
     pub(super) fn configure(&mut self, configuration: &str) {
         self.configuration = Configuration::parse(configuration).unwrap();
     }
 
-    /// Has the next manager started with these GPUs only.
+    /// Limits the GPUs of the next manager.
     pub(super) fn limit(&mut self, limits: Limits) {
         self.limits = limits;
     }
@@ -139,7 +139,7 @@ impl Lab {
         self.accepted(jobs).map(|accepted| accepted.jobs)
     }
 
-    /// Submits jobs together and answers with their notes.
+    /// Submits jobs together and returns their notes.
     pub(super) fn accepted(&self, jobs: Vec<JobRequest>) -> Result<Submitted, Problem> {
         let jobs = ValidJobs::new(jobs).map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
         block_on(self.handle().submit(me(), jobs))
@@ -153,7 +153,7 @@ impl Lab {
         self.reader().job(job).unwrap().unwrap()
     }
 
-    /// Waits until a job is over.
+    /// Waits until a job has ended.
     pub(super) fn outcome(&self, job: JobId) -> Outcome {
         until(|| self.job(job).job.job.state.outcome().cloned())
     }
@@ -179,10 +179,10 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-pub(super) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+pub(super) fn until<T>(mut condition: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + TIMEOUT;
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = condition() {
             return found;
         }
         assert!(Instant::now() < end, "waited in vain");

@@ -1,11 +1,13 @@
-//! The life of a job: from its submission to an end that says why.
+//! A job from its submission to its outcome.
 
 use carma_core::{Outcome, State, Verdict};
 use carma_manager::api::{JobAction, QueueQuery};
 use carma_manager::submission::ValidJobs;
 use carma_manager::supervise::AttemptFolder;
 use std::fs;
+use std::path::Path;
 
+use super::crash::supervisors;
 use super::lab::{Lab, block_on, until};
 
 #[test]
@@ -72,7 +74,7 @@ fn a_described_model_is_estimated_before_its_job_runs() {
     let history = lab.job(job);
     assert_eq!(history.job.job.spec.memory.estimated.unwrap().get(0).unwrap().expected, expected);
     assert!(history.attempts[0].placement.devices[0].reserved > expected);
-    // One that cannot be estimated runs without.
+    // A job without an estimate runs too.
     request.hints.model = Some("/nonexistent".into());
     let job = lab.submit(request);
     assert_eq!(lab.outcome(job), Outcome::Succeeded);
@@ -102,14 +104,18 @@ fn a_job_that_ran_out_of_memory_is_brought_back_and_the_record_replays() {
 #[test]
 fn running_jobs_go_on_while_no_manager_runs() {
     let mut lab = Lab::new("1xA100-40GB", 1.0, "");
-    let gate = lab.folder().join("gate");
-    let script = format!("while ! test -e {}; do sleep 0.01; done; echo done", gate.display());
-    let running = lab.submit(lab.shell_job(&script));
-    let ends_meanwhile = lab.submit(lab.shell_job("sleep 0.3; exit 3"));
+    let [gate, end] = ["gate", "end"].map(|name| lab.folder().join(name));
+    let script = |file: &Path, then: &str| format!("while ! test -e {}; do sleep 0.01; done; {then}", file.display());
+    let running = lab.submit(lab.shell_job(&script(&gate, "echo done")));
+    let ends_meanwhile = lab.submit(lab.shell_job(&script(&end, "exit 3")));
     let waiting = lab.submit(lab.shell("true"));
     until(|| matches!(lab.job(ends_meanwhile).job.job.state, State::Running(_)).then_some(()));
+    let folder = AttemptFolder::of(lab.folder(), lab.job(ends_meanwhile).attempts[0].attempt);
+    // A job without GPUs counts as running before its supervisors exist, and a manager that stops does not start them.
+    until(|| supervisors(&folder));
     lab.stop();
-    std::thread::sleep(std::time::Duration::from_millis(600));
+    fs::write(end, "").unwrap();
+    until(|| folder.ended().unwrap());
     lab.start();
     assert_eq!(lab.outcome(ends_meanwhile), Outcome::Failed { code: 3 });
     assert_eq!(lab.outcome(waiting), Outcome::Succeeded);

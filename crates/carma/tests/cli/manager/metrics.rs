@@ -1,4 +1,4 @@
-//! Metrics, as Prometheus meets them.
+//! Metrics for Prometheus.
 
 mod page;
 mod prometheus;
@@ -16,10 +16,10 @@ use super::up::ManagerProcess;
 const LISTEN: &str = "[manager.metrics]\nlisten = \"127.0.0.1:0\"\n";
 
 impl ManagerProcess {
-    /// Where it tells metrics to anybody.
+    /// The address of the metrics without authentication.
     fn metrics_address(&self) -> String {
-        let said = self.log_text();
-        let (_, after) = said.rsplit_once("metrics are on http://").unwrap();
+        let message = self.log_text();
+        let (_, after) = message.rsplit_once("metrics are on http://").unwrap();
         after.split_once("/metrics").unwrap().0.to_owned()
     }
 
@@ -34,7 +34,7 @@ impl ManagerProcess {
     }
 }
 
-/// What is on the page of a server.
+/// The metrics page of a server.
 fn fetch(url: &str) -> (u16, String) {
     let agent = ureq::Agent::new_with_config(ureq::Agent::config_builder().http_status_as_error(false).build());
     let mut answer = agent.get(url).call().unwrap();

@@ -9,7 +9,7 @@ fn gpu() -> DeviceId {
     DeviceId::gpu(ServerId(0), 0)
 }
 
-/// Jobs that wait together, because the GPU is drained until all have come.
+/// Jobs that wait together: the GPU is drained until all are submitted.
 fn together(lab: &Lab, jobs: usize) -> Vec<JobId> {
     block_on(lab.handle().drain(gpu(), true, "me".to_owned())).unwrap();
     let request = || lab.train("--workload efficientnet_cifar100_bs128_20e --seconds 30");
@@ -47,9 +47,9 @@ fn a_gpu_without_mig_whose_mps_server_fails_is_not_reported_as_unchanged() {
     let mut client = lab.shell("true");
     client.resources.mode = RequestedMode::Mps;
     lab.submit(client);
-    let said = |words: &str| lab.reader().events_after(0, 1000).unwrap().iter().any(|stored| stored.text.contains(words));
-    until(|| (said("neither shared by mps nor as it was") || said("stays as it was")).then_some(()));
-    assert!(!said("stays as it was"));
+    let message = |words: &str| lab.reader().events_after(0, 1000).unwrap().iter().any(|stored| stored.text.contains(words));
+    until(|| (message("neither shared by mps nor as it was") || message("stays as it was")).then_some(()));
+    assert!(!message("stays as it was"));
     let plain = lab.submit(lab.shell("true"));
     assert_eq!(limits(&lab, plain), Limits::Streams);
     assert!(lab.reader().load().unwrap().machine_changes.is_empty(), "there is nothing to put back");

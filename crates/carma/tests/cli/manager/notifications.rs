@@ -1,4 +1,4 @@
-//! Users are told what became of their jobs: by every way, once, together, and as themselves.
+//! Notifications: through every channel, once, batched, and sent as the user.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -23,7 +23,7 @@ use super::up::{Gpus, ManagerProcess, one};
 const QUICK: &str = "[manager.notifications]\ngather_seconds = 0.1\nevery_seconds = 0.2\n";
 const ALL: [Occasion; 4] = [Occasion::Done, Occasion::Failed, Occasion::Recovered, Occasion::Idle];
 
-/// A manager of a user with a home and programs of their own.
+/// A manager, and a user's home with stand-ins for programs.
 struct Home(ManagerProcess);
 
 impl Home {
@@ -49,7 +49,7 @@ impl Home {
         fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// What is in a file at home, once all of these words are.
+    /// The content of a file at home, once it contains all these words.
     fn kept(&self, name: &str, words: &[&str]) -> String {
         let path = Self::of(&self.0).join(name);
         until(|| fs::read_to_string(&path).ok().filter(|text| words.iter().all(|word| text.contains(word))))
@@ -59,7 +59,7 @@ impl Home {
         Command::new(program()).args(words).env("CARMA_SOCKET", self.0.places().socket).output().unwrap()
     }
 
-    /// Waits until no message is on its way.
+    /// Waits until no message is in flight.
     fn settled(&self) {
         until(|| fs::read_dir(self.0.state().join("notifications")).unwrap().next().is_none().then_some(()));
     }
@@ -70,7 +70,7 @@ impl Home {
     }
 }
 
-/// A web server that keeps what it is sent, and answers with this status.
+/// A web server that records requests, and answers with this status.
 struct Server {
     address: String,
     bodies: Receiver<Value>,
@@ -100,8 +100,8 @@ impl Server {
         self.bodies.recv_timeout(TIMEOUT).unwrap()
     }
 
-    /// Messages until so many things were told, and those things.
-    fn told(&self, count: u64) -> (Vec<Value>, Vec<NotifiedEvent>) {
+    /// Messages until this many events were reported, and the events.
+    fn received(&self, count: u64) -> (Vec<Value>, Vec<NotifiedEvent>) {
         let (mut messages, mut all) = (Vec::new(), 0);
         while all < count {
             let body = self.next();
@@ -146,29 +146,29 @@ fn done_failed_and_recovered_jobs_are_notified_on_every_channel() {
     home.wishes([server.channel(), Channel::Mail("ada@example.org".to_owned()), Channel::Desktop, Channel::Command(command.to_owned())]);
     let carma = program().display();
     let train = |memory: &str| format!("{carma} emu train --workload efficientnet_cifar100_bs128_20e --memory {memory} --seconds 10");
-    let said = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
-    let script = format!("if test -e again; then exec {}; else touch again; echo '{said}' >&2; exit 1; fi", train("4GiB"));
+    let message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
+    let script = format!("if test -e again; then exec {}; else touch again; echo '{message}' >&2; exit 1; fi", train("4GiB"));
     let mut recovers = home.0.shell_job(&script);
     recovers.name = Some("Größe".to_owned());
     recovers.resources.gpus = 1;
     let recovers = home.0.submit(recovers);
     assert_eq!(home.0.wait_until_done(recovers).outcome(), Some(&Outcome::Succeeded));
     let fails = home.0.submit(home.0.shell_job("echo so it goes >&2; exit 3"));
-    // Who cancels their own job knows.
+    // Users are not notified of their own cancellations.
     let cancelled = home.0.submit(home.0.shell_job("sleep 1000"));
     home.0.client().act(&cancelled.0.to_string(), &JobAction::Cancel).unwrap();
     assert_eq!(home.0.wait_until_done(cancelled).outcome(), Some(&Outcome::Cancelled));
     let last = home.0.submit(home.0.shell_job("true"));
 
-    let (messages, happened) = server.told(4);
-    let told: BTreeMap<(u64, Occasion), &NotifiedEvent> =
+    let (messages, happened) = server.received(4);
+    let received: BTreeMap<(u64, Occasion), &NotifiedEvent> =
         happened.iter().map(|happened| ((happened.job, happened.occasion), happened)).collect();
     let expected = [(recovers.0, Occasion::Done), (recovers.0, Occasion::Recovered), (fails.0, Occasion::Failed), (last.0, Occasion::Done)];
-    assert_eq!(told.keys().copied().collect::<Vec<_>>(), expected, "{messages:?}");
-    let recovered = &told[&(recovers.0, Occasion::Recovered)].text;
+    assert_eq!(received.keys().copied().collect::<Vec<_>>(), expected, "{messages:?}");
+    let recovered = &received[&(recovers.0, Occasion::Recovered)].text;
     assert!(recovered.contains("\"Größe\" ran out of GPU memory after") && recovered.contains(" on s0/gpu0"), "{recovered}");
     assert!(recovered.contains("; it waits again for "), "{recovered}");
-    let failed = told[&(fails.0, Occasion::Failed)];
+    let failed = received[&(fails.0, Occasion::Failed)];
     assert!(failed.text.starts_with(&format!("job {} failed with exit code 3 after ", fails.0)), "{}", failed.text);
     assert_eq!(fs::read_to_string(failed.log.as_ref().unwrap()).unwrap(), "so it goes\n");
     let named = |message: &Value| message["text"] == message["content"] && message["text"].as_str().unwrap().contains("job ");
@@ -197,12 +197,12 @@ fn an_idle_gpu_holder_is_notified_once() {
     let idle =
         || home.0.client().job(&holds.0.to_string()).unwrap().events.iter().filter(|stored| stored.event.event.kind() == "idle").count();
     until(|| (idle() == 2).then_some(()));
-    // What is told next tells that nothing was told in between of the GPU that is lent.
+    // The next message shows that none was sent in between about the lent GPU.
     let last = home.0.submit(home.0.shell_job("true"));
-    let told: Vec<_> = server.told(2).1.into_iter().map(|happened| (happened.job, happened.occasion, happened.text)).collect();
+    let received: Vec<_> = server.received(2).1.into_iter().map(|happened| (happened.job, happened.occasion, happened.text)).collect();
     let words = format!("job {} holds its GPUs and does not use them", holds.0);
-    assert_eq!(told[0], (holds.0, Occasion::Idle, words));
-    assert_eq!((told[1].0, told[1].1), (last.0, Occasion::Done));
+    assert_eq!(received[0], (holds.0, Occasion::Idle, words));
+    assert_eq!((received[1].0, received[1].1), (last.0, Occasion::Done));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn many_events_become_few_messages() {
     let home = Home::new(None, "[manager.notifications]\ngather_seconds = 0.5\nevery_seconds = 3600\n");
     let server = Server::answering("204 No Content");
     home.wishes([server.channel()]);
-    // All that wait for it end with it.
+    // Jobs that depend on it end with it.
     let go = home.0.folder().join("go");
     let first = home.0.submit(home.0.shell_job(&format!("until test -e {}; do sleep 0.05; done; exit 1", go.display())));
     let mut later = home.0.shell_job("true");
@@ -218,7 +218,7 @@ fn many_events_become_few_messages() {
     let submit = Submission { array: Some((1..=200).collect()), ..one(later) };
     assert_eq!(home.0.client().submit(&submit).unwrap().jobs.len(), 200);
     fs::write(go, "").unwrap();
-    let (messages, happened) = server.told(201);
+    let (messages, happened) = server.received(201);
     assert_eq!((messages.len(), happened.len()), (1, 201));
     let words = messages[0]["text"].as_str().unwrap();
     assert!(words.contains("jobs: 201 failed\n") && words.contains("\nand 181 more"), "{words}");
@@ -234,19 +234,19 @@ fn after_a_crash_pending_notifications_are_sent_exactly_once() {
     home.0.kill();
     fs::write(home.0.folder().join("carma.toml"), QUICK).unwrap();
     home.0.start();
-    assert_eq!(server.told(1).1[0].job, first.0);
-    // A way that is new begins with what happens from now on.
+    assert_eq!(server.received(1).1[0].job, first.0);
+    // A new channel starts with events from now on.
     home.wishes([server.channel(), other.channel()]);
     for _ in 0..2 {
         let job = home.0.submit(home.0.shell_job("true"));
-        assert_eq!([server.told(1).1[0].job, other.told(1).1[0].job], [job.0, job.0]);
+        assert_eq!([server.received(1).1[0].job, other.received(1).1[0].job], [job.0, job.0]);
         home.settled();
         home.0.client().shutdown(Shutdown::default()).unwrap();
         assert!(home.0.ended());
         home.0.start();
     }
     let last = home.0.submit(home.0.shell_job("true"));
-    assert_eq!([server.told(1).1[0].job, other.told(1).1[0].job], [last.0, last.0]);
+    assert_eq!([server.received(1).1[0].job, other.received(1).1[0].job], [last.0, last.0]);
 }
 
 #[test]
@@ -264,12 +264,15 @@ fn failed_notifications_are_noted_without_secrets() {
     assert_eq!(server.bodies.try_iter().count(), 3, "tried three times");
 
     let tested = home.carma(&["notify", "test"]);
-    let said = text(&tested.stdout);
-    assert!(!tested.status.success() && text(&tested.stderr).contains("3 of 3 ways did not work"), "{said}{}", text(&tested.stderr));
-    assert!(said.contains("answered 404 Not Found") && said.contains("nonsense: not found") && !said.contains("T0KEN"), "{said}");
+    let message = text(&tested.stdout);
+    assert!(!tested.status.success() && text(&tested.stderr).contains("3 of 3 ways did not work"), "{message}{}", text(&tested.stderr));
     assert!(
-        said.contains("mail to ada@example.org: NOT TOLD: there is no sendmail here") || fs::exists("/usr/sbin/sendmail").unwrap(),
-        "{said}"
+        message.contains("answered 404 Not Found") && message.contains("nonsense: not found") && !message.contains("T0KEN"),
+        "{message}"
+    );
+    assert!(
+        message.contains("mail to ada@example.org: NOT TOLD: there is no sendmail here") || fs::exists("/usr/sbin/sendmail").unwrap(),
+        "{message}"
     );
     home.install("sendmail");
     home.wishes([Channel::Mail("ada@example.org".to_owned()), Channel::Command("test -z \"$CARMA_LOG\"".to_owned())]);
@@ -280,7 +283,7 @@ fn failed_notifications_are_noted_without_secrets() {
 
 #[test]
 fn a_webhook_is_trusted_by_its_certificate() {
-    // A manager that listens on the network is a server with a certificate, which refuses us once it has understood us.
+    // A manager on the network serves as an HTTPS server, which refuses the request itself.
     let mut up = ManagerProcess::stopped(None, "");
     let folder = up.folder().to_owned();
     let wanted = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -subj /CN=localhost \
@@ -304,18 +307,18 @@ fn a_webhook_is_trusted_by_its_certificate() {
         "by": {"webhook": format!("https://{address}/v1/status?T0KEN")}, "server": "gpu1", "happened": [], "counts": {},
     });
     fs::write(folder.join("message"), message.to_string()).unwrap();
-    let told = |roots: &str| {
+    let error = |roots: &str| {
         let output = Command::new(program()).arg("deliver").arg(folder.join("message")).env("CARMA_CA", roots).output().unwrap();
         assert!(!output.status.success() && output.stdout.is_empty());
         text(&output.stderr)
     };
-    assert_eq!(told(&file("cert.pem")), "carma: answered 401 Unauthorized\n");
-    let strangers = told("/etc/ssl/certs/ca-certificates.crt");
+    assert_eq!(error(&file("cert.pem")), "carma: answered 401 Unauthorized\n");
+    let strangers = error("/etc/ssl/certs/ca-certificates.crt");
     assert!(
         (strangers.contains("cannot be reached") || strangers.contains("cannot read certificates")) && !strangers.contains("T0KEN"),
         "{strangers}"
     );
-    assert!(told("/nonexistent/roots.pem").contains("cannot read certificates from /nonexistent/roots.pem"));
+    assert!(error("/nonexistent/roots.pem").contains("cannot read certificates from /nonexistent/roots.pem"));
 }
 
 #[test]
@@ -377,8 +380,8 @@ fn notifications_run_as_their_user_about_their_own_jobs() {
     let roots = home.0.submit(home.0.shell_job("true"));
     assert!(submit.status().unwrap().success());
     let told = shared_folder.join("told");
-    let said = until(|| fs::read_to_string(&told).ok().filter(|said| said.contains("happened")));
-    assert!(said.starts_with("65534\n65534\n") && !said.contains("SECRET_OF_ROOT"), "{said}");
-    assert!(!said.contains(&format!("\"job\":{}", roots.0)), "{said}");
+    let message = until(|| fs::read_to_string(&told).ok().filter(|message| message.contains("happened")));
+    assert!(message.starts_with("65534\n65534\n") && !message.contains("SECRET_OF_ROOT"), "{message}");
+    assert!(!message.contains(&format!("\"job\":{}", roots.0)), "{message}");
     assert_eq!(fs::metadata(&told).unwrap().uid(), 65_534);
 }

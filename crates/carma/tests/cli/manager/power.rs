@@ -38,8 +38,8 @@ fn a_limit_that_could_not_be_set_is_not_put_back_later() {
     let fault = Fault::Call { gpu: None, call: Some("nvmlDeviceSetPowerManagementLimit".to_owned()), answer };
     lab.machine.with(|state| fault.inject(state)).unwrap().unwrap();
     lab.start();
-    let said = |words: &str| lab.reader().events_after(0, 100).unwrap().iter().any(|stored| stored.text.contains(words));
-    until(|| said("cannot be limited to 250").then_some(()));
+    let message = |words: &str| lab.reader().events_after(0, 100).unwrap().iter().any(|stored| stored.text.contains(words));
+    until(|| message("cannot be limited to 250").then_some(()));
     assert_eq!(lab.reader().load().unwrap().machine_changes, []);
 }
 
@@ -85,8 +85,8 @@ fn an_idle_holder_is_flagged_and_its_gpu_is_lent() {
     let lent = || lab.job(holder).job.job.state.active()?.idle.filter(|idle| idle.lent);
     until(lent);
     assert_eq!(lab.outcome(guest), Outcome::Succeeded, "the guest came when the GPU was lent");
-    let told = lab.job(holder).events.iter().filter(|stored| stored.event.event.kind() == "idle").count();
-    assert!(told >= 2, "flagged, and lent");
+    let idle_events = lab.job(holder).events.iter().filter(|stored| stored.event.event.kind() == "idle").count();
+    assert!(idle_events >= 2, "flagged, and lent");
 }
 
 #[test]

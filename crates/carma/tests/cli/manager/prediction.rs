@@ -1,4 +1,4 @@
-//! What the simulator says of a run, held against the run.
+//! The simulator's prediction of a run against the run.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `carma replay`, as people read it, and what it refuses.
+//! `carma replay`: its report and its refusals.
 
 use super::served::Served;
 
@@ -9,14 +9,14 @@ fn a_trace_is_replayed_and_reported() {
     let output = served.carma(&["replay", &trace, "--against", "exclusive"]);
     let report = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // What is measured differs from run to run.
+    // Measurements differ from run to run.
     let words: String = report.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
-    for said in
-        ["two.csv: 0 jobs on 0 GPUs", "carma here", "exclusive is simulated", "The GPUs are emulated, and their time passes 000 times"]
+    for message in
+        ["two.csv: 0 jobs on 0 GPUs under carma", "simulated: exclusive", "The GPUs are emulated, and their time passes 000 times"]
     {
-        assert!(words.contains(said), "{said}: {report}");
+        assert!(words.contains(message), "{message}: {report}");
     }
-    for row in ["last job done", "mean wait", "mean time to completion", "energy", "ran out of memory"] {
+    for row in ["last job done", "mean wait", "mean time to completion", "energy", "out of memory"] {
         assert!(report.lines().any(|line| line.starts_with(row)), "{row}: {report}");
     }
     assert_eq!(report.lines().find(|line| line.chars().count() > 80), None, "too wide");
@@ -48,6 +48,6 @@ fn without_emulated_gpus_a_trace_needs_commands() {
     let served = Served::without_gpus();
     let trace = served.write("one.csv", "submit,workload\n0,mnist_bs32\n");
     let output = served.carma(&["replay", &trace]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("has no commands to run there: give a task file (.rad)"), "{said}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && message.contains("has no commands to run there: give a task file (.rad)"), "{message}");
 }

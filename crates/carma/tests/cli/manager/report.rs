@@ -1,4 +1,4 @@
-//! `carma report`: a page of what happened, and its PDF where a browser is there.
+//! `carma report`: the page, and its PDF if a browser is installed.
 
 use std::fs;
 use std::path::Path;
@@ -31,8 +31,8 @@ fn a_report_is_written_as_html_and_pdf() {
         "of CO2",
         "carma report --since 1d",
     ];
-    for said in pieces {
-        assert!(html.contains(said), "{said}: {html}");
+    for message in pieces {
+        assert!(html.contains(message), "{message}: {html}");
     }
     let me = rustix::process::geteuid().as_raw().to_string();
     let mine = report(&["--user", &me, "-o", "-"]);
@@ -52,6 +52,6 @@ fn a_report_is_written_as_html_and_pdf() {
 fn a_missing_browser_is_explained() {
     let served = Served::without_gpus();
     let output = served.carma_without_programs(&["report", "--pdf", "/nonexistent/report.pdf"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("--output FILE.html, open it, and print it from there"), "{said}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && message.contains("--output FILE.html, open it, and print it from there"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! Who waits for what, and what it is told: holds, dependencies, arrays, drained GPUs, MPS, observing.
+//! Queue rules: holds, dependencies, arrays, drained GPUs, MPS, observing.
 
 use std::fs;
 
@@ -44,7 +44,7 @@ fn held_jobs_wait_for_release_and_dependents_for_their_dependencies() {
     assert!(lab.act(held, JobAction::Release));
     assert_eq!(lab.outcome(dependent), Outcome::Succeeded);
     assert!(!lab.act(held, JobAction::Hold), "it is over");
-    // Jobs that are over are known by how they ended.
+    // Finished jobs are known by their outcome.
     assert_eq!(lab.outcome(lab.submit(after(held, Condition::Ok))), Outcome::Succeeded);
     let failed = lab.submit(lab.shell_job("false"));
     let never = lab.submit(after(failed, Condition::Ok));

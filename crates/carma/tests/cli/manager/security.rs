@@ -1,4 +1,4 @@
-//! One manager for several users: what is another's stays another's, and what is said is never more than words.
+//! One manager for several users: jobs stay private, and texts of users are never executed.
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use carma_core::{AttemptId, JobId, Outcome, State};
-use carma_manager::submission::HIDDEN;
-use carma_manager::supervise::{AttemptFolder, AttemptState, find};
+use carma_core::{JobId, Outcome, State};
+use carma_manager::request::HIDDEN;
+use carma_manager::supervise::AttemptFolder;
 use carma_testing::{Missing, as_nobody, need};
 
+use super::crash::supervisors;
 use super::lab::{program, until};
 use super::up::{Gpus, ManagerProcess};
 
@@ -42,7 +43,7 @@ impl SharedManager {
         Ok(Self(up))
     }
 
-    /// A folder where everybody may write.
+    /// A folder that all users may write to.
     pub(super) fn shared_folder(&self) -> PathBuf {
         self.0.folder().join("shared_folder")
     }
@@ -59,12 +60,12 @@ impl SharedManager {
         command
     }
 
-    /// Submits a job without GPUs and gives its number.
+    /// Submits a job without GPUs and returns its number.
     pub(super) fn submits(&self, user: u32, words: &[&str]) -> JobId {
         self.submits_with(user, 0, words)
     }
 
-    /// Submits a job with so many GPUs and gives its number.
+    /// Submits a job with this many GPUs and returns its number.
     pub(super) fn submits_with(&self, user: u32, gpus: u32, words: &[&str]) -> JobId {
         let output = self.run_as(user, &[&["submit", "--gpus", &gpus.to_string()], words].concat());
         number(&output)
@@ -72,8 +73,11 @@ impl SharedManager {
 
     /// Waits until the first attempt of a job has a shim. The manager shows the job as running before that.
     pub(super) fn runs(&self, job: JobId) {
-        let folder = AttemptFolder::of(&self.0.state(), AttemptId { job, number: 1 });
-        until(|| matches!(find(&folder), Ok(AttemptState::Running(_))).then_some(()));
+        let detail = || self.0.client().job(&job.0.to_string()).unwrap();
+        until(|| matches!(detail().state, State::Running(_)).then_some(()));
+        // A job without GPUs counts as running before its supervisors exist, and a killed manager may not have started them.
+        let folder = AttemptFolder::of(&self.0.state(), detail().attempts[0].attempt);
+        until(|| supervisors(&folder));
     }
 }
 
@@ -83,9 +87,9 @@ fn text(bytes: &[u8]) -> String {
 
 /// The number of the job that was accepted.
 fn number(output: &Output) -> JobId {
-    let said = text(&output.stdout);
-    let number = said.split_whitespace().find_map(|word| word.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().ok());
-    JobId(number.unwrap_or_else(|| panic!("{said}{}", text(&output.stderr))))
+    let message = text(&output.stdout);
+    let number = message.split_whitespace().find_map(|word| word.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().ok());
+    JobId(number.unwrap_or_else(|| panic!("{message}{}", text(&output.stderr))))
 }
 
 #[test]
@@ -102,9 +106,9 @@ fn users_cannot_read_or_change_jobs_of_others() {
         assert!(!output.status.success(), "{act:?}: {}", text(&output.stdout));
         assert!(text(&output.stderr).contains("only the job's own user and operators may"), "{act:?}: {}", text(&output.stderr));
     }
-    for look in [&["logs", &number][..], &["attach", &number]] {
-        let output = manager.run_as(BOB, look);
-        assert!(!output.status.success() && !text(&output.stdout).contains("confidential"), "{look:?}");
+    for arguments in [&["logs", &number][..], &["attach", &number]] {
+        let output = manager.run_as(BOB, arguments);
+        assert!(!output.status.success() && !text(&output.stdout).contains("confidential"), "{arguments:?}");
     }
     for operate in [&["down"][..], &["drain", "0"]] {
         assert!(text(&manager.run_as(BOB, operate).stderr).contains("only operators may"), "{operate:?}");
@@ -153,7 +157,7 @@ fn jobs_run_as_whoever_submitted_them_and_see_nothing_of_others() {
     let seen = text(&manager.run_as(BOB, &["logs", &bobs.0.to_string()]).stdout);
     assert_eq!(seen, format!("{BOB}\n{BOB}\n{BOB}\n"), "{:?}", over.outcome());
     assert_eq!(over.owner.uid, BOB);
-    // Whoever says that they are somebody else is not asked.
+    // The user comes from the socket, not from the request.
     let forged = r#"{"job":{"command":{"program":["true"]},"directory":"/","owner":{"uid":0,"gid":0,"name":"root"}}}"#;
     let answer = raw(&manager.0.places().socket, &post("/v1/jobs", forged.as_bytes()));
     assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("owner"), "{answer}");
@@ -176,7 +180,7 @@ fn names_and_patterns_cannot_leave_their_folder_and_reach_no_shell() {
     let printed = manager.shared_folder().join(format!("{evil}-nobody-{}.txt", job.0));
     assert_eq!(fs::read_to_string(&printed).unwrap(), format!("{evil}\n"));
     assert_eq!(fs::metadata(printed).unwrap().uid(), BOB);
-    // What leads outside is opened with the user's own rights.
+    // A link out of the folder is opened with the user's own rights.
     let outside = manager.0.folder().join("outside");
     let job = manager.submits(BOB, &["--output", outside.to_str().unwrap(), "--", "true"]);
     assert!(matches!(manager.0.wait_until_done(job).outcome(), Some(Outcome::CouldNotStart { .. })));
@@ -210,7 +214,7 @@ fn task_files_are_words_and_no_shell_looks_at_them() {
         fs::read_to_string(up.state().join(format!("attempts/{}/1/stdout.log", job.0))).unwrap()
     };
     assert_eq!(printed(submit("torch", "echo 'a  b' \"c\"").unwrap()), "a  b c\n");
-    // Refused, or taken as the words that they are.
+    // Refused, or taken literally.
     for evil in ["$(touch pwned)", "`touch pwned`", "a;touch pwned", "a && touch pwned", "a | touch pwned"] {
         if let Some(job) = submit("torch", &format!("echo {evil}")) {
             assert_eq!(printed(job), format!("{evil}\n"));
@@ -230,7 +234,7 @@ fn post(path: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// Sends bytes as they are and reads the answer, whatever it is.
+/// Sends raw bytes and reads the answer.
 fn raw(socket: &Path, request: &[u8]) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -274,7 +278,8 @@ fn a_thousand_slow_clients_do_not_delay_others() {
     let begin = Instant::now();
     let output = Command::new(program()).arg("status").env("CARMA_SOCKET", up.places().socket).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    // The slow clients are disconnected after 10 s.
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
     assert_eq!(up.wait_until_done(up.submit(up.shell_job("true"))).outcome(), Some(&Outcome::Succeeded));
     drop(slow);
 }

@@ -1,4 +1,4 @@
-//! What is seen of GPUs and of those who share them: now, in the last minutes, and over time.
+//! Samples of GPUs and their jobs: now, in the last minutes, and over time.
 
 use carma_core::Metric;
 use carma_manager::api::{JobAction, RecentQuery, SampleQuery};
@@ -54,7 +54,7 @@ fn jobs_that_share_a_gpu_are_attributed_separately_now_and_over_time() {
     assert!(!served.json(&["history", "--search", "LARG", "--json"]).as_array().unwrap().is_empty());
 }
 
-/// What it took and what it had is not forgotten with the manager that saw it.
+/// Usage survives a restart of the manager.
 #[test]
 fn measurements_of_an_attempt_outlive_the_manager() {
     let mut lab = Lab::new("1xA100-40GB", 60.0, "[manager.gpus]\nperiod = 5\n");

@@ -1,4 +1,4 @@
-//! A manager as a process of its own, on emulated GPUs of its own, that is asked as people ask it.
+//! A manager in its own process, on its own emulated GPUs, used through the command line.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Emulated GPUs whose time passes so much faster, and a manager with this configuration.
+    /// Emulated GPUs with this time factor, and a manager with this configuration.
     pub(super) fn start(gpus: &str, speed: f64, configuration: &str) -> Self {
         Self::start_with(gpus, speed, configuration, &[])
     }
 
-    /// A manager that leaves all GPUs alone.
+    /// A manager that uses no GPUs.
     pub(super) fn without_gpus() -> Self {
         Self::start_with("1xA100-40GB", 1.0, "", &["--no-gpus"])
     }
@@ -46,7 +46,7 @@ impl Served {
         self.command(arguments).output().unwrap()
     }
 
-    /// Where nothing else is installed.
+    /// Runs a command with an empty PATH.
     pub(super) fn carma_without_programs(&self, arguments: &[&str]) -> Output {
         self.command(arguments).env("PATH", "/nonexistent").output().unwrap()
     }
@@ -66,7 +66,7 @@ impl Served {
         Client::at(Address::Socket(self.socket())).unwrap()
     }
 
-    /// What a command that must succeed prints as JSON.
+    /// The JSON output of a command that must succeed.
     pub(super) fn json(&self, arguments: &[&str]) -> Value {
         let output = self.carma(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -79,7 +79,7 @@ impl Served {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Everything it heard and decided, once it has ended.
+    /// All events and decisions, once it has ended.
     pub(super) fn record(&mut self) -> PathBuf {
         assert!(self.carma(&["down"]).status.success());
         assert!(self.manager.wait().unwrap().success());

@@ -1,4 +1,4 @@
-//! Fair share: what users have had of the GPUs is known, also to the next manager, and who has had less goes first.
+//! Fair share: the use of each user survives a restart, and users with less use go first.
 
 use std::fs;
 
@@ -38,11 +38,11 @@ fn a_user_with_few_jobs_starts_before_the_rest_of_a_user_with_many() {
     let manager = need!(SharedManager::start_with(Some(("1xA100-40GB", 60.0)), configuration));
     let shares = || serde_json::from_slice::<Vec<ShareRow>>(&manager.run_as(BOB, &["shares", "--json"]).stdout).unwrap();
     let first = manager.submits_with(ADA, 1, &["--", "sh", "-c", "until test -e over; do sleep 0.1; done"]);
-    // It shows itself on no GPU, and is launched all the same.
+    // It uses no GPU, and is launched all the same.
     until(|| manager.0.client().job(&first.0.to_string()).unwrap().state.active().map(drop));
     let many = [(); 3].map(|()| manager.submits_with(ADA, 1, &["--", "true"]));
     let one = manager.submits_with(BOB, 1, &["--", "true"]);
-    // What runs counts at the moment of asking.
+    // Running jobs count up to now.
     until(|| shares().iter().find(|share| share.uid == ADA && share.gpu_seconds > 1.0).map(drop));
     assert_eq!(shares().iter().map(|share| share.uid).collect::<Vec<_>>(), [BOB, ADA], "who has had least is next");
     let shown = String::from_utf8(manager.run_as(BOB, &["shares"]).stdout).unwrap();

@@ -31,7 +31,7 @@ fn hup_reloads_the_configuration_and_a_bad_file_changes_nothing() {
     write_configuration(&up, "policy = \"no-such-policy\"\n");
     up.signal(Signal::HUP);
     until(|| up.log_text().contains("configuration not reloaded, nothing changed").then_some(()));
-    // USR1 and USR2 change nothing: what follows them is done by the same process.
+    // USR1 and USR2 change nothing: the same process handles the next signal.
     up.signal(Signal::USR1);
     up.signal(Signal::USR2);
     write_configuration(&up, "policy = \"lug\"\n");
@@ -45,8 +45,8 @@ fn config_reload_says_what_is_in_force() {
     let up = ManagerProcess::new(None, "policy = \"magm\"\n");
     write_configuration(&up, "policy = \"bf\"\n[manager]\noperators = \"wheel\"\n");
     let output = reload(&up);
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(said, "configuration reloaded\nthese keys need a restart of the manager: manager.operators\n");
+    let message = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(message, "configuration reloaded\nthese keys need a restart of the manager: manager.operators\n");
     assert_eq!(policy(&up), "bf");
     write_configuration(&up, "queue = 1\n");
     let output = reload(&up);

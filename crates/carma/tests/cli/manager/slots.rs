@@ -1,4 +1,4 @@
-//! A job that has had its slot makes room, and goes on where it was; a placement that turns out badly is corrected.
+//! Time slices: a preempted job resumes from its checkpoint. Corrections: a job with too much interference is moved.
 
 use std::fs;
 
@@ -38,7 +38,7 @@ fn a_time_slice_ends_and_the_documented_script_resumes_from_its_checkpoint() {
     let mut long = JobRequest { command: JobCommand::Program(words), may_checkpoint: true, ..lab.shell("") };
     long.environment.insert("STEPS".to_owned(), "400".to_owned());
     let long = lab.submit(long);
-    // Its slot is over at once, and it goes on while nobody waits.
+    // Its time slice ends at once, and it keeps running while no job waits.
     until_further(&lab, long, 0.01);
     let short = lab.submit(lab.shell("true"));
     assert_eq!(lab.outcome(short), Outcome::Succeeded);
@@ -47,12 +47,12 @@ fn a_time_slice_ends_and_the_documented_script_resumes_from_its_checkpoint() {
     assert_eq!(put_back(&lab, long), [RequeueReason::TimeSliceOver]);
     let verdicts: Vec<Verdict> = history.attempts.into_iter().map(|attempt| attempt.end.unwrap().verdict).collect();
     assert_eq!(verdicts, [Verdict::Failed { code: 143 }, Verdict::Succeeded]);
-    let said = file(&lab, long, 2, "stdout.log");
-    let begun: u32 = said.strip_prefix("begins after ").and_then(|rest| rest.split(' ').next()).unwrap().parse().unwrap();
-    assert!(begun > 0 && begun < 400, "{said}");
+    let message = file(&lab, long, 2, "stdout.log");
+    let begun: u32 = message.strip_prefix("begins after ").and_then(|rest| rest.split(' ').next()).unwrap().parse().unwrap();
+    assert!(begun > 0 && begun < 400, "{message}");
     let saved = history.job.job.saved_progress.unwrap().get();
-    assert!(saved > 0.0 && saved <= f64::from(begun) / 400.0, "{saved} of what {said}");
-    assert!(said.ends_with("done after 400 steps\n"), "{said}");
+    assert!(saved > 0.0 && saved <= f64::from(begun) / 400.0, "{saved} of what {message}");
+    assert!(message.ends_with("done after 400 steps\n"), "{message}");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn after_a_crash_a_job_resumes_from_a_checkpoint_of_its_own() {
     request.may_checkpoint = true;
     request.retries.failure = 1;
     let job = lab.submit(request);
-    // It is known while it runs, and once.
+    // The checkpoint is recorded while it runs, and once.
     let saved = until(|| lab.job(job).job.job.checkpointed_at);
     fs::write(&crash, "").unwrap();
     assert_eq!(lab.outcome(job), Outcome::Succeeded);
@@ -82,7 +82,7 @@ fn a_job_slowed_beyond_the_forecast_is_moved_and_the_pair_remembered() {
     let rules = "[correction]\nslowdown = 1.5\n[queue]\ngrace = 1200\n[gate]\nobserve = 1\n[screen]\nenabled = false\n[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
     let lab = Lab::new("1xA100-40GB", 60.0, rules);
     let train = "emu train --workload efficientnet_cifar100_bs128_20e --memory 4GiB --seconds 100000";
-    // It comes on well until it is told to be slow, and ends when it is told to.
+    // It is fast until the file `slow` exists, and ends when `end` exists.
     let (slow, end) = (lab.folder().join("slow"), lab.folder().join("end"));
     let script = format!(
         "{carma} {train} & n=0; while ! test -e {end}; do test -e {slow} && n=$((n+1)) || n=$((n+200)); \

@@ -14,7 +14,7 @@ use super::lab::{program, until};
 use super::up::ManagerProcess;
 use crate::carma;
 
-/// A terminal of its own in a tmux of its own, with a shell in it.
+/// A terminal in its own tmux, with a shell.
 struct Tmux {
     folder: PathBuf,
     /// Where the manager listens.
@@ -77,7 +77,7 @@ impl Tmux {
 
 impl Drop for Tmux {
     fn drop(&mut self) {
-        // This very server, on a socket of its own.
+        // Our own server, on its own socket.
         let _ = self.command().arg("kill-server").status();
     }
 }
@@ -156,6 +156,6 @@ fn a_manager_that_goes_away_is_waited_for_and_signals_leave_the_terminal_as_it_w
 fn a_missing_terminal_is_explained() {
     let output = carma(&["top"]);
     assert!(!output.status.success() && output.stdout.is_empty());
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said, "carma: carma top needs a terminal; `carma queue` and `carma gpus --watch` print the same as text\n");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(message, "carma: carma top needs a terminal; `carma queue` and `carma gpus --watch` print the same as text\n");
 }

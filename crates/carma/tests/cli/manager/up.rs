@@ -1,4 +1,4 @@
-//! A manager that is a process of its own, as people run it: started, killed, and started again on the same state.
+//! A manager in its own process: started, killed, and restarted on the same state.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::lab::{program, until};
 
-/// Emulated GPUs: which, and how much faster their time passes.
+/// Emulated GPUs, and their time factor.
 pub(super) type Gpus<'a> = Option<(&'a str, f64)>;
 
 pub(super) struct ManagerProcess {
@@ -44,7 +44,7 @@ impl ManagerProcess {
         up
     }
 
-    /// Has it started with this in its environment.
+    /// Sets an environment variable for its next start.
     pub(super) fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
         self.variables.push((name, value.into()));
     }
@@ -52,13 +52,13 @@ impl ManagerProcess {
     /// The command that starts it.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(program());
-        // Its state is named from where it is started, as people do.
+        // A relative path, as users write it.
         command.current_dir(self.folder()).args(["up", "--state", "state", "--config"]).arg(self.folder().join("carma.toml"));
         match &self.machine {
             Some(machine) => command.env(VARIABLE, machine.folder()),
             None => command.arg("--no-gpus"),
         };
-        // Where the tests themselves run inside an allocation, that says nothing about emulated GPUs.
+        // An allocation of the tests themselves does not apply to emulated GPUs.
         for name in ["CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"] {
             command.env_remove(name);
         }
@@ -91,16 +91,16 @@ impl ManagerProcess {
         });
     }
 
-    /// Kills it without a word, as the kernel does when memory is short.
+    /// Kills it, as the kernel does when memory is short.
     pub(super) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // The very process we started, which nobody else has waited for.
+            // Our own child, which is not reaped yet.
             process.kill().unwrap();
             process.wait().unwrap();
         }
     }
 
-    /// Waits for the end of a manager that was told to end, and says whether it ended well.
+    /// Waits for the end of a stopping manager; returns whether it succeeded.
     pub(super) fn ended(&mut self) -> bool {
         let mut process = self.process.take().unwrap();
         until(|| process.try_wait().unwrap()).success()
@@ -115,7 +115,7 @@ impl ManagerProcess {
         rustix::process::kill_process(rustix::process::Pid::from_raw(self.pid().cast_signed()).unwrap(), signal).unwrap();
     }
 
-    /// Where everything is that the test made.
+    /// The folder of the test.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -133,7 +133,7 @@ impl ManagerProcess {
         self.folder().join("manager.log")
     }
 
-    /// What it has said.
+    /// Its log.
     pub(super) fn log_text(&self) -> String {
         fs::read_to_string(self.log()).unwrap()
     }
@@ -159,7 +159,7 @@ impl ManagerProcess {
         self.client().submit(&one(request)).unwrap().jobs[0]
     }
 
-    /// Waits until a job is over.
+    /// Waits until a job has ended.
     pub(super) fn wait_until_done(&self, job: JobId) -> JobDetail {
         let mut client = self.client();
         until(|| client.job(&job.0.to_string()).ok().filter(|detail| detail.outcome().is_some()))

@@ -1,4 +1,4 @@
-//! `carma what-if` and `/v1/what-if`: what was measured, once more in the simulator.
+//! `carma what-if` and `/v1/what-if`: measured jobs replayed in the simulator.
 
 use carma_manager::api::{WhatIf, WhatIfQuery};
 
@@ -9,8 +9,8 @@ use super::served::Served;
 fn the_rules_in_force_are_met_within_fifteen_percent_and_others_are_compared() {
     let served = Served::start("2xA100-40GB", 60.0, "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n");
     let nothing = served.carma(&["what-if"]);
-    let said = String::from_utf8(nothing.stderr).unwrap();
-    assert!(!nothing.status.success() && said.contains("there is nothing to replay: no job was submitted in this time"), "{said}");
+    let message = String::from_utf8(nothing.stderr).unwrap();
+    assert!(!nothing.status.success() && message.contains("there is nothing to replay: no job was submitted in this time"), "{message}");
     let trace = served.write("load.csv", LOAD);
     let replayed = served.json(&["replay", &trace, "--against", "exclusive", "--json"]);
     let answer: WhatIf = serde_json::from_value(served.json(&["what-if", "--json"])).unwrap();
@@ -23,7 +23,7 @@ fn the_rules_in_force_are_met_within_fifteen_percent_and_others_are_compared() {
     // Simulated from what was measured of shared GPUs, it is what is simulated from what is known of the jobs alone.
     let known = replayed["against"]["simulated"]["makespan"].as_f64().unwrap();
     assert!(off(exclusive.makespan.get(), known) < 0.15, "{known}: {answer:#?}");
-    // A page that asks is answered by the same program.
+    // The API gives the same answer.
     let query = WhatIfQuery { policies: Some("exclusive".to_owned()), ..WhatIfQuery::default() };
     let mut client = served.client();
     let served_answer = client.what_if(&query).unwrap();
@@ -32,7 +32,7 @@ fn the_rules_in_force_are_met_within_fifteen_percent_and_others_are_compared() {
     assert!(wrong.to_string().contains("\"best\" cannot be used"), "{wrong}");
     let table = String::from_utf8(served.carma(&["what-if", "--policy", "exclusive,lug"]).stdout).unwrap();
     assert_eq!(table.lines().find(|line| line.chars().count() > 80), None, "too wide");
-    for said in ["5 jobs submitted from", "carma measured", "carma simulated", "exclusive", "lug", "trust what it says"] {
-        assert!(table.contains(said), "{said}: {table}");
+    for message in ["5 jobs submitted from", "carma measured", "carma simulated", "exclusive", "lug", "trust what it says"] {
+        assert!(table.contains(message), "{message}: {table}");
     }
 }

@@ -1,4 +1,4 @@
-//! MPS among users: one at a time is served, and only some may stop it.
+//! MPS and users: one user at a time is served, and only some may stop it.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -76,9 +76,9 @@ fn another_user_may_see_mps_and_not_change_it() {
         .stderr(Stdio::piped());
     let mut quit = quit.spawn().unwrap();
     std::io::Write::write_all(&mut quit.stdin.take().unwrap(), b"quit -t 0\n").unwrap();
-    let said = quit.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8(said.stderr).unwrap(), "Permission denied: the daemon belongs to user 0\n");
-    // Where not even the pipes can be seen, that is said too.
+    let message = quit.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(message.stderr).unwrap(), "Permission denied: the daemon belongs to user 0\n");
+    // Without access to the pipes, the error says so.
     std::fs::set_permissions(&control, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     let (seen, _) = run(other(), &["status"]);
     assert!(seen.ends_with("MPS cannot be asked: permission denied: the daemon belongs to root\n"), "{seen}");

@@ -1,4 +1,4 @@
-//! What is no job and is run under a shim: estimators, and what removes containers.
+//! Helpers under a shim: estimators, and the removal of containers.
 
 use std::fs;
 use std::time::Duration;
@@ -17,8 +17,8 @@ fn output_is_returned_at_once_though_a_process_holds_the_pipe() {
     let ready = format!("while [ ! -s {} ]; do sleep 0.01; done; echo said; echo why >&2; exit 1", daemon.display());
     let order = Order { log_limit: 8192, ..shell(1, &script.replace("sleep 3600; sleep 3600", &ready)) };
     let folder = AttemptFolder::at(state.path().join("aside"));
-    let said = run_helper(&folder, &Plan { order, script: None, checkpoints: None }, program(), TIMEOUT).unwrap();
-    assert_eq!((said.output.as_slice(), said.errors.as_slice()), (&b"said\n"[..], &b"why\n"[..]));
+    let result = run_helper(&folder, &Plan { order, script: None, checkpoints: None }, program(), TIMEOUT).unwrap();
+    assert_eq!((result.output.as_slice(), result.errors.as_slice()), (&b"said\n"[..], &b"why\n"[..]));
     assert_eq!([child, daemon].map(|file| is_there(pid_in(&file))), [false; 2]);
 }
 

@@ -1,4 +1,4 @@
-//! Shims, guards and managers that are killed at the worst moment.
+//! Shims, guards and managers killed at the worst moment.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -22,7 +22,7 @@ pub(super) fn supervisors(folder: &AttemptFolder) -> (i32, i32) {
     (pid("guard"), pid("shim"))
 }
 
-/// One after the other as fast as can be, and never anybody but these.
+/// Kills these processes as fast as possible.
 pub(super) fn kill(pids: &[i32]) {
     for pid in pids {
         assert!(*pid > 1);
@@ -31,7 +31,7 @@ pub(super) fn kill(pids: &[i32]) {
     }
 }
 
-/// A job with a child, and a daemon that has left session and parents behind. They write down their numbers.
+/// A job with a child and a detached daemon. They write their pids to files.
 pub(super) fn family(state: &TempDir) -> (String, [std::path::PathBuf; 3]) {
     let files = ["job", "child", "daemon"].map(|name| state.path().join(name));
     let [job, child, daemon] = files.each_ref().map(|file| file.display().to_string());
@@ -138,7 +138,7 @@ fn a_shim_killed_at_any_moment_leaves_nothing_and_never_runs_twice() {
         if round < 29 {
             std::thread::sleep(Duration::from_micros(round * round * 20));
         } else {
-            // However slow the machine is, one has begun.
+            // At least one has started.
             until(|| runs.exists().then_some(()));
         }
         kill(&[supervisors(&folder).1]);

@@ -33,15 +33,15 @@ fn two_hundred_at_once_are_all_noticed() {
         let (attempt, standing, noticed) = exits.recv_timeout(TIMEOUT).unwrap();
         let Ok(AttemptState::Ended(ended)) = standing else { panic!("{standing:?}") };
         assert_eq!(ended.exit, Exit::Signal(15));
-        assert!(seen.insert(attempt), "told twice");
+        assert!(seen.insert(attempt), "reported twice");
         delays.push(noticed.duration_since(ended.ended).unwrap_or_default());
     }
-    assert!(exits.recv_timeout(Duration::from_millis(10)).is_err(), "told too often");
+    assert!(exits.recv_timeout(Duration::from_millis(10)).is_err(), "reported too often");
     let (alone, together) = delays.split_at_mut(100);
     alone.sort();
     together.sort();
     println!("launch: {:?} each", launched / 200);
     println!("exit to notice: {:?} (median of one by one), {:?} (the last of 100 at once)", alone[50], together[99]);
     // Generous: machines that run tests are busy.
-    assert!(alone[50] < Duration::from_secs(1), "{alone:?}");
+    assert!(alone[50] < Duration::from_secs(5), "{alone:?}");
 }

@@ -1,4 +1,4 @@
-//! Jobs with a terminal, and people who attach to it.
+//! Jobs with a terminal, and attached users.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -22,7 +22,7 @@ fn bash(job: u64) -> Order {
     at_terminal(order(job, &["bash", "--norc", "--noprofile", "-i"]))
 }
 
-/// Somebody who is attached.
+/// An attached user.
 pub(super) struct AttachedUser {
     stream: UnixStream,
     arrived: Decoder,
@@ -46,7 +46,7 @@ impl AttachedUser {
         self.sends(&Frame::Data(keys.as_bytes().to_vec()));
     }
 
-    /// Reads something; unset when that was the last.
+    /// Reads a frame; unset after the last one.
     fn reads(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.arrived.next_frame().unwrap() {
@@ -68,7 +68,7 @@ impl AttachedUser {
         String::from_utf8_lossy(&self.screen).into_owned()
     }
 
-    /// Waits until this is on the screen, and takes it away with all before it.
+    /// Waits until this is on the screen, and removes it with all before it.
     pub(super) fn sees(&mut self, words: &str) {
         loop {
             if let Some(place) = self.screen.windows(words.len()).position(|window| window == words.as_bytes()) {
@@ -79,7 +79,7 @@ impl AttachedUser {
         }
     }
 
-    /// How it ends; unset where nobody says.
+    /// The last frame; unset without one.
     fn last(&mut self) -> Option<Frame> {
         loop {
             match self.reads() {
@@ -115,14 +115,13 @@ fn attaching_again_shows_what_happened_meanwhile() {
     let state = tempfile::tempdir().unwrap();
     let folder = launch(&state, bash(1));
     let mut ada = AttachedUser::at(&folder);
-    ada.types(
-        "echo be$((1))fore; sleep 0.2; echo mean$((2))while; touch \"$FILE\"\r"
-            .replace("$FILE", &state.path().join("done").display().to_string())
-            .as_str(),
-    );
-    ada.sees("be1fore");
+    let [go, done] = ["go", "done"].map(|name| state.path().join(name));
+    let wait = format!("while [ ! -e {} ]; do sleep 0.01; done", go.display());
+    ada.types(&format!("echo be$((1))fore; {wait}; echo mean$((2))while; touch {}\r", done.display()));
+    ada.sees("be1fore\r\n");
     drop(ada);
-    until(|| state.path().join("done").exists().then_some(()));
+    fs::write(go, "").unwrap();
+    until(|| done.exists().then_some(()));
     let mut ada = AttachedUser::at(&folder);
     ada.sees("be1fore\r\nmean2while\r\n");
     ada.types("exit 7\r");
@@ -142,7 +141,7 @@ fn the_later_terminal_takes_over() {
     assert_eq!(ada.last(), Some(Frame::TakenOver));
     grace.types("echo se$((2))cond\r");
     grace.sees("se2cond");
-    // One who talks nonsense is shown out, and the job goes on.
+    // A client with an invalid frame is disconnected, and the job goes on.
     grace.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     assert_eq!(grace.last(), None);
     let mut ada = AttachedUser::at(&folder);
@@ -188,7 +187,7 @@ fn an_idle_job_is_told_and_ended() {
     assert_eq!(ada.last(), Some(Frame::Ended(Exit::Idle(limit))));
     assert_eq!(ended(&folder).exit, Exit::Idle(limit));
     assert!(fs::read_to_string(folder.output()).unwrap().contains("it was idle for 1 s"));
-    // One that does not listen, with nobody there.
+    // A job that does not read, without any client.
     let limit = Seconds::new(0.1).unwrap();
     let folder = launch(&state, idle(limit, shell(2, "trap '' TERM; cat; cat; cat")));
     assert_eq!(ended(&folder).exit, Exit::Idle(limit));

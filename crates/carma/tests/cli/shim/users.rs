@@ -87,7 +87,7 @@ fn a_terminal_belongs_to_its_user() {
     assert_eq!(ended(&folder).exit, Exit::Code(0));
 }
 
-/// Stands in for Docker, and does what it does with the name of a container.
+/// A stand-in for Docker.
 const DOCKER: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 if [ "$1" = rm ]; then id -u > gone; exit; fi

@@ -1,4 +1,4 @@
-//! The page itself: to whom it is told, what of it lasts, and what it costs.
+//! The metrics page: access, counters across restarts, and its cost.
 
 use carma_core::Outcome;
 use serde_json::json;
@@ -17,8 +17,8 @@ fn the_metrics_port_serves_metrics_only() {
     for path in ["/", "/v1/status", "/v1/jobs", "/index.html", "/metrics/"] {
         assert_eq!(fetch(&format!("http://{address}{path}")).0, 404, "{path}");
     }
-    let told = up.client().metrics().unwrap();
-    assert_eq!(names(&told), names(&page), "the API tells the same");
+    let from_api = up.client().metrics().unwrap();
+    assert_eq!(names(&from_api), names(&page), "the API serves the same");
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl Prometheus {
     pub(super) fn scraping(target: &str) -> Result<Self, Missing> {
         carma_testing::program("prometheus")?;
         let folder = tempfile::tempdir().unwrap();
-        // What is wrong for a second is told at once: nobody waits for minutes here.
+        // Alerts fire at once.
         let rules = fs::read_to_string(file("carma.rules.yml")).unwrap();
         let patience = |line: &str| if line.trim_start().starts_with("for: ") { "        for: 0s".to_owned() } else { line.to_owned() };
         fs::write(folder.path().join("carma.rules.yml"), rules.lines().map(patience).collect::<Vec<_>>().join("\n")).unwrap();
@@ -44,7 +44,7 @@ impl Prometheus {
         Ok(prometheus)
     }
 
-    /// What its API answers.
+    /// An answer of its API.
     pub(super) fn get(&self, path: &str, query: &[(&str, &str)]) -> Value {
         let request = ureq::get(format!("http://{}/api/v1/{path}", self.address)).query_pairs(query.iter().copied());
         let text = request.config().http_status_as_error(false).build().call().unwrap().body_mut().read_to_string().unwrap();
@@ -53,7 +53,7 @@ impl Prometheus {
         answer["data"].take()
     }
 
-    /// The numbers that a query comes to.
+    /// The values of a query.
     pub(super) fn numbers(&self, query: &str) -> Vec<f64> {
         let found = self.get("query", &[("query", query)]);
         let result = found["result"].as_array().unwrap().iter();
@@ -63,7 +63,7 @@ impl Prometheus {
 
 impl Drop for Prometheus {
     fn drop(&mut self) {
-        // The very process we started.
+        // Our own child.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

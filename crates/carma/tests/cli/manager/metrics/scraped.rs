@@ -1,4 +1,4 @@
-//! A real Prometheus asks a manager whose jobs share a GPU, run out of memory and recover, and whose other GPU is lost in the end.
+//! A real Prometheus scrapes a manager whose jobs share a GPU, run out of memory and recover, and whose other GPU is lost at the end.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -16,7 +16,7 @@ use super::{LISTEN, fetch, names, value};
 
 #[test]
 fn every_panel_has_data_and_a_lost_gpu_raises_an_alert() {
-    // Whatever is predicted of three of whom nothing is known, they share.
+    // Three unknown jobs share a GPU whatever the forecast.
     let up = ManagerProcess::new(Some(("2xA100-40GB", 60.0)), &format!("{LISTEN}[forecast]\nslowdown = 10\ngain = 0\n"));
     let target = up.metrics_address();
     let prometheus = need!(Prometheus::scraping(&target));
@@ -57,24 +57,24 @@ fn every_panel_has_data_and_a_lost_gpu_raises_an_alert() {
     assert_eq!(lost, ["s0/gpu1"]);
 }
 
-/// Every metric is in the documentation, and there is no other in it.
+/// The documentation lists exactly the metrics of the page.
 fn described(page: &str) {
     const DOCUMENT: &str = include_str!("../../../../../../docs/metrics.md");
     let words: BTreeSet<&str> = DOCUMENT.split('`').filter(|word| word.starts_with("carma_") || word.starts_with("process_")).collect();
-    let told: BTreeSet<&str> = names(page).into_iter().filter(|name| !name.starts_with("DCGM_")).collect();
+    let served: BTreeSet<&str> = names(page).into_iter().filter(|name| !name.starts_with("DCGM_")).collect();
     // Patterns, and names of files, are no metrics. Emulated GPUs have no tensor-core activity.
     let absent = |word: &&str| word.contains('.') || *word == "carma_gpu_tensor_active_ratio";
     let written: BTreeSet<&str> = words.into_iter().filter(|word| !absent(word)).collect();
-    assert_eq!(written, told);
+    assert_eq!(written, served);
     assert!(names(page).iter().filter(|name| name.starts_with("DCGM_")).all(|name| DOCUMENT.contains(&format!("`{name}`"))));
 }
 
-/// The GPUs that an alert is told of.
+/// The GPUs of an alert.
 fn firing(prometheus: &Prometheus, alert: &str) -> Vec<String> {
     let alerts = prometheus.get("alerts", &[]);
     let firing =
-        alerts["alerts"].as_array().unwrap().iter().filter(|told| told["labels"]["alertname"] == alert && told["state"] == "firing");
-    firing.map(|told| told["labels"]["gpu"].as_str().unwrap_or_default().to_owned()).collect()
+        alerts["alerts"].as_array().unwrap().iter().filter(|entry| entry["labels"]["alertname"] == alert && entry["state"] == "firing");
+    firing.map(|entry| entry["labels"]["gpu"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 /// Two jobs share a GPU and go on; a third declares a part of what it takes, runs out of memory beside them, and recovers on the other GPU.
@@ -93,7 +93,7 @@ fn share_and_recover(up: &ManagerProcess) {
     assert_eq!(up.wait_until_done(greedy).outcome(), Some(&Outcome::Succeeded));
 }
 
-/// What two jobs have of the GPU that they share is told for each.
+/// Usage of a shared GPU is reported per job.
 fn attributed(page: &str) {
     let of = |metric: &str, job: u32| {
         let line = page.lines().find(|line| line.starts_with(&format!("{metric}{{job_id=\"{job}\"")) && line.contains("gpu=\"s0/gpu0\""));

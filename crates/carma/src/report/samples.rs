@@ -37,7 +37,7 @@ pub(super) struct Column {
 
 /// Samples of a GPU.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Looks {
+pub(super) struct GpuSamples {
     pub(super) columns: Vec<Column>,
     /// Over the whole period.
     pub(super) all: Column,
@@ -47,22 +47,22 @@ pub(super) struct Looks {
     pub(super) smact: bool,
 }
 
-impl Looks {
+impl GpuSamples {
     pub(super) fn of(minutes: &[MinuteMean], period: &Period) -> Self {
-        let mut looks = Self { columns: vec![Column::default(); period.columns()], ..Self::default() };
+        let mut samples = Self { columns: vec![Column::default(); period.columns()], ..Self::default() };
         for minute in minutes {
             let place = (minute.minute.0 * 60_000).saturating_sub(period.since.0) / period.column();
-            let Some(column) = looks.columns.get_mut(place as usize) else { continue };
-            looks.minutes += 1;
-            looks.smact |= minute.utilisation[Metric::Smact].is_some();
+            let Some(column) = samples.columns.get_mut(place as usize) else { continue };
+            samples.minutes += 1;
+            samples.smact |= minute.utilisation[Metric::Smact].is_some();
             let busy = minute.utilisation[Metric::Smact].or(minute.utilisation[Metric::Utilisation]).map(carma_core::Fraction::get);
-            for means in [column, &mut looks.all] {
+            for means in [column, &mut samples.all] {
                 means.busy.add(busy);
                 means.memory.add(Some(minute.memory_used.0 as f64));
                 means.watts.add(minute.power.map(|power| power.0));
             }
         }
-        looks
+        samples
     }
 
     /// Energy of the minutes with samples.

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use carma_format::{duration, memory, printable};
 
 /// A command as text, without control sequences.
-pub(crate) fn command_words(command: &JobCommand) -> String {
+pub(crate) fn command_text(command: &JobCommand) -> String {
     match command {
         JobCommand::Program(words) => printable(&words.join(" ")),
         JobCommand::Script { text, .. } => format!("a script of {} lines", text.lines().count()),
@@ -47,8 +47,8 @@ pub(crate) fn moment(UnixMillis(at): UnixMillis, zone: &TimeZone) -> String {
     moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// From one moment to another.
-pub(super) fn span(from: UnixMillis, to: UnixMillis) -> f64 {
+/// Seconds from one moment to another.
+pub(crate) fn span(from: UnixMillis, to: UnixMillis) -> f64 {
     to.0.saturating_sub(from.0) as f64 / 1000.0
 }
 

@@ -4,38 +4,43 @@ use carma_manager::api::{JobAction, QueueRow};
 use carma_manager::store::Phase;
 
 use super::{Model, Prompt};
-use crate::manager::{identity, past};
+use crate::manager::{identity, past_participle};
 use carma_format::{printable, shortened};
 
 impl Model {
     /// Asks to confirm an action on the selected job, if it is possible.
-    pub(super) fn ask(&mut self, act: JobAction) {
+    pub(super) fn confirm(&mut self, act: JobAction) {
         let Some(job) = self.jobs.selected() else { return };
-        let called = called(job);
+        let label = label(job);
         let verb = verb(&act);
-        if !self.may_touch(job.uid) {
-            return self.say(format!("{called} is not yours: it is for {} and operators to {verb} it", printable(&job.user)));
+        if !self.may_change(job.uid) {
+            return self.notify(format!("{label} is not yours: it is for {} and operators to {verb} it", printable(&job.user)));
         }
-        if let Some(fitting) = fitting(&act).filter(|phases| !phases.contains(&job.state)) {
-            let fitting: Vec<String> = fitting.iter().map(ToString::to_string).collect();
-            return self.say(format!("{called} is {}: only {} jobs can be {}", job.state, either(&fitting), past(&act)));
+        if let Some(allowed_phases) = allowed_phases(&act).filter(|phases| !phases.contains(&job.state)) {
+            let allowed_phases: Vec<String> = allowed_phases.iter().map(ToString::to_string).collect();
+            return self.notify(format!(
+                "{label} is {}: only {} jobs can be {}",
+                job.state,
+                either(&allowed_phases),
+                past_participle(&act)
+            ));
         }
         self.prompt = Some(Prompt::Confirm {
             name: identity(job.id, job.array),
-            question: format!("{} {called} of {}?", capital(verb), printable(&job.user)),
+            question: format!("{} {label} of {}?", capital(verb), printable(&job.user)),
             act,
         });
     }
 }
 
 /// A job as text.
-fn called(job: &QueueRow) -> String {
+fn label(job: &QueueRow) -> String {
     let name = job.name.as_ref().map_or(String::new(), |name| format!(" \"{}\"", shortened(&printable(name), 30)));
     format!("job {}{name}", identity(job.id, job.array))
 }
 
 /// The phases of a job that allow an action; unset: any.
-const fn fitting(act: &JobAction) -> Option<&'static [Phase]> {
+const fn allowed_phases(act: &JobAction) -> Option<&'static [Phase]> {
     match act {
         JobAction::Hold => Some(&[Phase::Estimating, Phase::Queued, Phase::Recovering, Phase::Preempted]),
         JobAction::Release => Some(&[Phase::Held, Phase::Estimating]),
@@ -60,24 +65,24 @@ fn capital(word: &str) -> String {
 }
 
 /// "a, b or c".
-fn either(words: &[String]) -> String {
-    match words {
+fn either(names: &[String]) -> String {
+    match names {
         [] => String::new(),
         [word] => word.clone(),
-        [words @ .., last] => format!("{} or {last}", words.join(", ")),
+        [names @ .., last] => format!("{} or {last}", names.join(", ")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::fixtures::{ADA, busy, model_of, press};
-    use super::super::{Request, Seen, Subject};
+    use super::super::{Answers, Request, Subject};
     use super::*;
 
-    fn operator() -> Seen {
-        let mut seen = busy();
-        (seen.me.uid, seen.me.operator) = (ADA + 7, true);
-        seen
+    fn operator() -> Answers {
+        let mut answers = busy();
+        (answers.me.uid, answers.me.operator) = (ADA + 7, true);
+        answers
     }
 
     #[test]
@@ -92,18 +97,18 @@ mod tests {
     }
 
     #[test]
-    fn jobs_of_others_can_only_be_looked_at_but_by_operators() {
+    fn only_operators_act_on_jobs_of_others() {
         let mut ada = model_of(busy());
         for act in ["c", "h", "r", "R"] {
             assert_eq!(press(&mut ada, &format!("gj{act}y")), [], "job 2 is bob's");
             assert!(ada.notice().is_some_and(|notice| notice.contains("job 2 \"inception\" is not yours")), "{act}");
         }
-        assert_eq!(press(&mut ada, "\n"), [Request::Look(Subject::Job("2".to_owned()))]);
+        assert_eq!(press(&mut ada, "\n"), [Request::Show(Subject::Job("2".to_owned()))]);
         assert_eq!(press(&mut model_of(operator()), "jcy"), [Request::Act("2".to_owned(), JobAction::Cancel)]);
     }
 
     #[test]
-    fn acts_are_for_jobs_that_stand_as_they_must() {
+    fn actions_need_a_fitting_phase() {
         let mut model = model_of(busy());
         assert_eq!(press(&mut model, "hy"), []);
         assert_eq!(
@@ -118,8 +123,8 @@ mod tests {
 
     #[test]
     fn a_job_of_an_array_is_meant_alone() {
-        let mut seen = busy();
-        seen.queue.jobs[0].array = Some(carma_manager::api::ArrayPlace { array: carma_core::ArrayId(1), index: 4 });
-        assert_eq!(press(&mut model_of(seen), "cy"), [Request::Act("1_4".to_owned(), JobAction::Cancel)], "1 would be all of them");
+        let mut answers = busy();
+        answers.queue.jobs[0].array = Some(carma_manager::api::ArrayPlace { array: carma_core::ArrayId(1), index: 4 });
+        assert_eq!(press(&mut model_of(answers), "cy"), [Request::Act("1_4".to_owned(), JobAction::Cancel)], "1 would be all of them");
     }
 }

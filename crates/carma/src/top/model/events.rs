@@ -13,9 +13,9 @@ const KEPT: usize = 500;
 
 /// Importance of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Weight {
+pub(crate) enum Severity {
     /// Routine.
-    Usual,
+    Routine,
     /// A fault with a recovery: of a job, a lost GPU, a host short of memory.
     Recovery,
     /// A job failed for good.
@@ -24,25 +24,25 @@ pub(crate) enum Weight {
 
 /// Something that happened.
 #[derive(Debug)]
-pub(crate) struct Happening {
+pub(crate) struct EventRow {
     pub(crate) at: UnixMillis,
     pub(crate) job: Option<JobId>,
-    pub(crate) words: String,
-    pub(crate) weight: Weight,
+    pub(crate) text: String,
+    pub(crate) severity: Severity,
 }
 
 /// The last of them.
 #[derive(Debug, Default)]
-pub(crate) struct Happenings {
-    all: VecDeque<Happening>,
+pub(crate) struct EventList {
+    all: VecDeque<EventRow>,
     last: Option<u64>,
     /// Whether routine events are hidden.
-    pub(crate) unusual_only: bool,
+    pub(crate) hide_routine: bool,
     /// The place in the list of the one that is selected.
     place: usize,
 }
 
-impl Happenings {
+impl EventList {
     /// Adds the next event.
     pub(super) fn take(&mut self, StoredEvent { sequence, event, text }: StoredEvent) {
         // After a lost connection some events may be repeated.
@@ -50,25 +50,25 @@ impl Happenings {
             return;
         }
         self.last = Some(sequence);
-        let happening = Happening { at: event.at, job: event.job, words: printable(&text), weight: weight(&event.event) };
+        let event = EventRow { at: event.at, job: event.job, text: printable(&text), severity: severity(&event.event) };
         // A selected earlier event stays selected; new events come at the top.
-        self.place += usize::from(self.place > 0 && self.shows(&happening));
-        self.all.push_front(happening);
+        self.place += usize::from(self.place > 0 && self.shows(&event));
+        self.all.push_front(event);
         self.all.truncate(KEPT);
     }
 
-    fn shows(&self, happening: &Happening) -> bool {
-        !self.unusual_only || happening.weight != Weight::Usual
+    fn shows(&self, event: &EventRow) -> bool {
+        !self.hide_routine || event.severity != Severity::Routine
     }
 
     /// The listed events, the latest first.
-    pub(crate) fn listed(&self) -> impl Iterator<Item = &Happening> {
-        self.all.iter().filter(|happening| self.shows(happening))
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &EventRow> {
+        self.all.iter().filter(|event| self.shows(event))
     }
 
     /// Hides or shows routine events.
     pub(super) fn toggle(&mut self) {
-        (self.unusual_only, self.place) = (!self.unusual_only, 0);
+        (self.hide_routine, self.place) = (!self.hide_routine, 0);
     }
 
     /// Moves the selection down by this many rows.
@@ -87,20 +87,22 @@ impl Happenings {
     }
 
     /// The one that is selected.
-    pub(super) fn selected(&self) -> Option<&Happening> {
+    pub(super) fn selected(&self) -> Option<&EventRow> {
         self.listed().nth(self.place)
     }
 }
 
-const fn weight(event: &JobEvent) -> Weight {
+const fn severity(event: &JobEvent) -> Severity {
     match event {
         // A failure of the job itself is shown when its job is over.
         JobEvent::Ended { verdict: Verdict::Succeeded | Verdict::Failed { .. }, .. }
-        | JobEvent::Finished { outcome: Outcome::Succeeded | Outcome::Cancelled, .. } => Weight::Usual,
-        JobEvent::OverLimit { .. } | JobEvent::Finished { .. } => Weight::Failure,
+        | JobEvent::Finished { outcome: Outcome::Succeeded | Outcome::Cancelled, .. } => Severity::Routine,
+        JobEvent::OverLimit { .. } | JobEvent::Finished { .. } => Severity::Failure,
         // Time slices and moves to another GPU are not faults.
-        JobEvent::Machine { .. } | JobEvent::Ended { .. } | JobEvent::Requeued { reason: RequeueReason::After(_), .. } => Weight::Recovery,
-        _ => Weight::Usual,
+        JobEvent::Machine { .. } | JobEvent::Ended { .. } | JobEvent::Requeued { reason: RequeueReason::After(_), .. } => {
+            Severity::Recovery
+        }
+        _ => Severity::Routine,
     }
 }
 
@@ -113,7 +115,7 @@ mod tests {
 
     #[test]
     fn events_come_once_and_weigh_what_they_mean() {
-        let mut happenings = Happenings::default();
+        let mut events = EventList::default();
         for (sequence, kind, body) in [
             (1, "submitted", json!({"user": "ada"})),
             (2, "ended", json!({"attempt": 1, "verdict": "out_of_memory", "because": "GPU memory\x1b[2J ran out"})),
@@ -126,40 +128,39 @@ mod tests {
             (8, "requeued", json!({"reason": RequeueReason::Moved})),
             (9, "requeued", json!({"reason": RequeueReason::Requested})),
         ] {
-            happenings.take(event(sequence, kind, body));
+            events.take(event(sequence, kind, body));
         }
-        let told: Vec<_> = happenings.listed().map(|happening| (happening.words.as_str(), happening.weight)).collect();
+        let listed: Vec<_> = events.listed().map(|event| (event.text.as_str(), event.severity)).collect();
         assert_eq!(
-            told,
+            listed,
             [
-                ("requeued: requested", Weight::Usual),
-                ("requeued: it moves to another GPU", Weight::Usual),
-                ("requeued: its time slice is over, and other jobs wait", Weight::Usual),
-                ("finished", Weight::Usual),
-                ("finished: was cancelled", Weight::Usual),
-                ("finished: failed with exit code 1", Weight::Failure),
-                ("requeued, to have 28.3 GiB or more", Weight::Recovery),
-                ("ended (attempt 1): GPU memory\u{fffd}[2J ran out", Weight::Recovery),
-                ("submitted", Weight::Usual),
+                ("requeued: requested", Severity::Routine),
+                ("requeued: it moves to another GPU", Severity::Routine),
+                ("requeued: its time slice is over, and other jobs wait", Severity::Routine),
+                ("finished", Severity::Routine),
+                ("finished: was cancelled", Severity::Routine),
+                ("finished: failed with exit code 1", Severity::Failure),
+                ("requeued, to have 28.3 GiB or more", Severity::Recovery),
+                ("ended (attempt 1): GPU memory\u{fffd}[2J ran out", Severity::Recovery),
+                ("submitted", Severity::Routine),
             ]
         );
-        happenings.toggle();
-        assert_eq!(happenings.listed().count(), 3);
+        events.toggle();
+        assert_eq!(events.listed().count(), 3);
     }
 
     #[test]
-    fn who_looks_back_goes_on_looking_at_the_same() {
-        let mut happenings = Happenings::default();
-        let happen =
-            |happenings: &mut Happenings, sequence| happenings.take(event(sequence, "machine", json!({"text": sequence.to_string()})));
-        (1..4).for_each(|sequence| happen(&mut happenings, sequence));
-        happenings.move_by(1);
-        let words = |happenings: &Happenings| happenings.selected().unwrap().words.clone();
-        assert_eq!(words(&happenings), "machine: 2");
-        happen(&mut happenings, 4);
-        assert_eq!(words(&happenings), "machine: 2");
-        happenings.move_by(-9);
-        happen(&mut happenings, 5);
-        assert_eq!(words(&happenings), "machine: 5", "the latest is where new ones come");
+    fn a_selected_earlier_event_stays_selected() {
+        let mut events = EventList::default();
+        let happen = |events: &mut EventList, sequence| events.take(event(sequence, "machine", json!({"text": sequence.to_string()})));
+        (1..4).for_each(|sequence| happen(&mut events, sequence));
+        events.move_by(1);
+        let text = |events: &EventList| events.selected().unwrap().text.clone();
+        assert_eq!(text(&events), "machine: 2");
+        happen(&mut events, 4);
+        assert_eq!(text(&events), "machine: 2");
+        events.move_by(-9);
+        happen(&mut events, 5);
+        assert_eq!(text(&events), "machine: 5", "the latest is where new ones come");
     }
 }

@@ -8,9 +8,9 @@ pub(super) const PROPERTIES: &str =
     "--property=LoadState,ActiveState,SubState,Result,UnitFileState,FragmentPath,MainPID,ActiveEnterTimestamp,StatusText";
 
 /// The properties of a unit: lines of `Name=value`.
-pub(super) struct Standing<'a>(BTreeMap<&'a str, &'a str>);
+pub(super) struct UnitState<'a>(BTreeMap<&'a str, &'a str>);
 
-impl<'a> Standing<'a> {
+impl<'a> UnitState<'a> {
     pub(super) fn read(shown: &'a str) -> Self {
         Self(shown.lines().filter_map(|line| line.split_once('=')).filter(|(_, value)| !value.is_empty()).collect())
     }
@@ -24,7 +24,7 @@ impl<'a> Standing<'a> {
     }
 }
 
-impl fmt::Display for Standing<'_> {
+impl fmt::Display for UnitState<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let get = |name| self.get(name).unwrap_or("unknown");
         // The last failure is shown only while it persists.
@@ -49,8 +49,8 @@ mod tests {
                     FragmentPath=/lib/systemd/system/carma.service\nUnitFileState=enabled\nActiveEnterTimestamp=Mon 2026-11-16 08:00:00 UTC\n";
         let failed = "MainPID=0\nResult=exit-code\nStatusText=\nLoadState=loaded\nActiveState=activating\nSubState=auto-restart\n\
                       FragmentPath=/lib/systemd/system/carma.service\nUnitFileState=disabled\nActiveEnterTimestamp=\n";
-        insta::assert_snapshot!("standing", [runs, failed].map(|shown| Standing::read(shown).to_string()).join("\n"));
-        assert!(Standing::read(runs).is_installed());
-        assert!(!Standing::read("LoadState=not-found\nActiveState=inactive\n").is_installed());
+        insta::assert_snapshot!("unit-state", [runs, failed].map(|shown| UnitState::read(shown).to_string()).join("\n"));
+        assert!(UnitState::read(runs).is_installed());
+        assert!(!UnitState::read("LoadState=not-found\nActiveState=inactive\n").is_installed());
     }
 }

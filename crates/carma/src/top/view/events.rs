@@ -10,23 +10,23 @@ use super::canvas::{Row, first_in_sight, title};
 use crate::manager::moment;
 
 pub(super) fn draw(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
-    let happenings = &model.happenings;
-    let focused = model.focus == Pane::Happenings;
-    let kinds = happenings.unusual_only.then(|| "recoveries and failures".to_owned());
-    let newer = (happenings.place() > 0).then(|| format!("{} newer, Home follows again", happenings.place()));
+    let events = &model.events;
+    let focused = model.focus == Pane::Events;
+    let kinds = events.hide_routine.then(|| "recoveries and failures".to_owned());
+    let newer = (events.place() > 0).then(|| format!("{} newer, Home follows again", events.place()));
     let more = kinds.into_iter().chain(newer).collect::<Vec<_>>().join(" | ");
     title(area, "Events", &more, focused, appearance, buffer);
     let rows = usize::from(area.height).saturating_sub(1);
-    let first = first_in_sight(happenings.place(), rows, happenings.listed().count());
-    for (place, happening) in happenings.listed().enumerate().skip(first).take(rows) {
+    let first = first_in_sight(events.place(), rows, events.listed().count());
+    for (place, event) in events.listed().enumerate().skip(first).take(rows) {
         let Some(mut row) = Row::new(area, 1 + place - first, appearance, buffer) else { return };
-        let style = appearance.weight(happening.weight);
-        let at = moment(happening.at, zone);
+        let style = appearance.severity(event.severity);
+        let at = moment(event.at, zone);
         let clock = at.split_once(' ').map_or(at.as_str(), |(_, clock)| clock);
-        row.skip(1).text(clock, if focused && place == happenings.place() { SELECTED } else { FAINT }).skip(1);
-        if let Some(job) = happening.job {
+        row.skip(1).text(clock, if focused && place == events.place() { SELECTED } else { FAINT }).skip(1);
+        if let Some(job) = event.job {
             row.text(&format!("job {} ", model.name_of(job)), style);
         }
-        row.text(&happening.words, style);
+        row.text(&event.text, style);
     }
 }

@@ -6,7 +6,7 @@ use carma_manager::api::{GpuDetail, GpuTenant};
 use crate::manager::devices;
 
 /// Used and reserved memory of a job on a GPU, and its utilisation.
-pub(super) fn taken(tenant: &GpuTenant) -> String {
+pub(super) fn tenant_usage(tenant: &GpuTenant) -> String {
     let used = tenant.memory.map_or_else(|| "-".to_owned(), gibibytes);
     let busy = tenant.smact.map_or(String::new(), |share| format!(" SMACT {share:.2}"));
     format!("{used}/{} GiB{busy}", gibibytes(tenant.promised))
@@ -17,7 +17,7 @@ fn gibibytes(MiB(size): MiB) -> String {
 }
 
 /// Used and total memory.
-pub(super) fn memory_words(gpu: &GpuDetail) -> String {
+pub(super) fn memory_text(gpu: &GpuDetail) -> String {
     format!("{}/{}", gpu.memory_used.map_or_else(|| "-".to_owned(), gibibytes), gibibytes(gpu.memory))
 }
 
@@ -26,19 +26,19 @@ pub(super) fn temperature(gpu: &GpuDetail) -> String {
 }
 
 /// Notes about a GPU besides its numbers.
-pub(super) fn standing(gpu: &GpuDetail) -> String {
+pub(super) fn state_text(gpu: &GpuDetail) -> String {
     let mode = match gpu.mode {
         CollocationMode::Streams => None,
         CollocationMode::Mps { .. } => Some("MPS".to_owned()),
         CollocationMode::Mig => Some("MIG".to_owned()),
     };
-    let words = [
+    let parts = [
         gpu.lost.then(|| "LOST".to_owned()),
         gpu.drained.then(|| "drained".to_owned()),
         mode,
         (gpu.foreign > 0).then(|| format!("{} foreign", gpu.foreign)),
     ];
-    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Details of the selected GPU.

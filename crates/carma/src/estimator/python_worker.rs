@@ -33,14 +33,14 @@ impl Kind {
 }
 
 /// One Python process that handles recipe after recipe, and its output folder.
-pub(super) struct Source {
+pub(super) struct PythonWorker {
     package: Package,
     folder: PathBuf,
     _temporary: Option<TempDir>,
     running: Option<(Child, ChildStdin, BufReader<ChildStdout>)>,
 }
 
-impl Source {
+impl PythonWorker {
     /// `keep` is a folder that caches the output.
     pub(super) fn new(python: Option<&Path>, keep: Option<&Path>) -> Result<Self> {
         let temporary = if keep.is_none() { Some(tempfile::tempdir().context("cannot create a temporary folder")?) } else { None };
@@ -63,11 +63,11 @@ impl Source {
         if file.exists() {
             return Ok(file);
         }
-        let answer = self.ask(&json!({ "id": name, "mode": kind.name(), "recipe": recipe, "output": file }))?;
+        let answer = self.request(&json!({ "id": name, "mode": kind.name(), "recipe": recipe, "output": file }))?;
         if answer["ok"] == true { Ok(file) } else { Err(anyhow!("{}", answer["error"].as_str().unwrap_or("no reason given").to_owned())) }
     }
 
-    fn ask(&mut self, request: &Value) -> Result<Value> {
+    fn request(&mut self, request: &Value) -> Result<Value> {
         if self.running.is_none() {
             let mut command = self.package.memory();
             command.arg("batch").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -78,8 +78,8 @@ impl Source {
         }
         let Some((_, input, output)) = &mut self.running else { bail!("the Python process is gone") };
         let mut line = String::new();
-        let spoken = writeln!(input, "{request}").and_then(|()| input.flush()).and_then(|()| output.read_line(&mut line));
-        if !matches!(spoken, Ok(read) if read > 0) {
+        let exchanged = writeln!(input, "{request}").and_then(|()| input.flush()).and_then(|()| output.read_line(&mut line));
+        if !matches!(exchanged, Ok(read) if read > 0) {
             self.running = None;
             bail!("{} ended: does it have PyTorch? (make torch sets it up, --python names another)", self.package.interpreter().display());
         }
@@ -87,7 +87,7 @@ impl Source {
     }
 }
 
-impl Drop for Source {
+impl Drop for PythonWorker {
     fn drop(&mut self) {
         if let Some((mut child, input, _)) = self.running.take() {
             drop(input);

@@ -10,12 +10,12 @@ use super::machine::Machine;
 
 /// Defaults for missing measurements: the mean over the known workloads.
 #[derive(Debug)]
-pub(super) struct Usual {
+pub(super) struct Defaults {
     rank: RankProfile,
     reading: f64,
 }
 
-impl Usual {
+impl Defaults {
     pub(super) fn new() -> Self {
         let catalogue = Catalogue::shipped();
         let ranks: Vec<&RankProfile> = catalogue.iter().flat_map(|(_, workload)| &workload.ranks).collect();
@@ -35,8 +35,8 @@ impl Usual {
     /// An attempt on its GPUs, with measured, else estimated, else default values.
     pub(super) fn stay(&self, job: &JobDetail, attempt: &AttemptDetail, machine: &Machine, now: UnixMillis) -> Stay {
         let expected = &job.estimate.utilisation;
-        let counter = |metric: Metric, usual: Fraction, reading: f64| {
-            let otherwise = || Fraction::clamped(expected[metric].unwrap_or(usual).get() * reading);
+        let counter = |metric: Metric, defaults: Fraction, reading: f64| {
+            let otherwise = || Fraction::clamped(expected[metric].unwrap_or(defaults).get() * reading);
             attempt.utilisation[metric].unwrap_or_else(otherwise)
         };
         let rank = |(rank, granted): (usize, &Granted)| {

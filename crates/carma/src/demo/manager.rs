@@ -18,18 +18,17 @@ use tempfile::TempDir;
 
 /// Timeout for the start or the end of a manager.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Poll interval.
-const NAP: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A manager and its GPUs. Drop ends all of it: jobs, manager, GPUs, files.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct DemoManager {
     folder: TempDir,
     machine: Machine,
     manager: Child,
 }
 
-impl Stage {
+impl DemoManager {
     /// Starts a manager with these rules on GPUs with this time factor, and waits until it sees them idle.
     pub(super) fn start(servers: &Servers, speed: f64, rules: &Settings, record: Option<&Path>) -> Result<Self> {
         let program = std::env::current_exe().context("cannot say which program this is")?;
@@ -48,9 +47,9 @@ impl Stage {
         // Its own process group: a terminal's signals reach only us, and we end the manager in order.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let manager = command.spawn().context("cannot start a manager").inspect_err(|_| drop(Machine::remove(machine.folder())))?;
-        let mut stage = Self { folder, machine, manager };
-        stage.wait_for_gpus()?;
-        Ok(stage)
+        let mut started = Self { folder, machine, manager };
+        started.wait_for_gpus()?;
+        Ok(started)
     }
 
     /// Its folder.
@@ -68,11 +67,11 @@ impl Stage {
         let open = |mut client: Client| client.gpus().is_ok_and(|gpus| !gpus.is_empty() && gpus.iter().all(|gpu| gpu.closed.is_empty()));
         while !self.client().is_ok_and(open) {
             if let Some(status) = self.manager.try_wait()? {
-                let said = fs::read_to_string(log(self.folder.path())).unwrap_or_default();
-                bail!("a manager ended at once ({status}): {}", said.trim().trim_start_matches("carma: "));
+                let text = fs::read_to_string(log(self.folder.path())).unwrap_or_default();
+                bail!("a manager ended at once ({status}): {}", text.trim().trim_start_matches("carma: "));
             }
             ensure!(Instant::now() < end, "a manager did not begin in {} s", TIMEOUT.as_secs());
-            thread::sleep(NAP);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
@@ -89,13 +88,13 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for DemoManager {
     fn drop(&mut self) {
         // A manager without jobs ends at once; later requests then fail.
         let _ = self.end_all();
         let end = Instant::now() + TIMEOUT;
         while matches!(self.manager.try_wait(), Ok(None)) && Instant::now() < end {
-            thread::sleep(NAP);
+            thread::sleep(POLL_INTERVAL);
         }
         let _ = self.manager.kill();
         let _ = self.manager.wait();

@@ -34,7 +34,7 @@ pub(crate) struct AddArguments {
 
 impl AddArguments {
     /// The notification.
-    pub(super) fn wish(&self) -> Notification {
+    pub(super) fn notification(&self) -> Notification {
         let by = match (&self.webhook, &self.mail, &self.command) {
             (Some(url), ..) => Channel::Webhook(url.clone()),
             (_, Some(address), _) => Channel::Mail(address.clone()),
@@ -59,8 +59,8 @@ mod tests {
     }
 
     #[test]
-    fn one_way_is_needed_and_all_occasions_are_usual() {
-        let read = |words: &[&str]| Line::try_parse_from([&["add"], words].concat()).map(|line| line.arguments.wish());
+    fn one_channel_is_required_and_all_occasions_are_the_default() {
+        let read = |flags: &[&str]| Line::try_parse_from([&["add"], flags].concat()).map(|line| line.arguments.notification());
         let all = vec![Occasion::Done, Occasion::Failed, Occasion::Recovered, Occasion::Idle];
         assert_eq!(read(&["--desktop"]).unwrap(), Notification { on: all, by: Channel::Desktop });
         let failed = Notification { on: vec![Occasion::Failed, Occasion::Done], by: Channel::Mail("ada".to_owned()) };

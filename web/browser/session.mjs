@@ -1,10 +1,10 @@
-// A real browser that looks at the page, and hears every complaint.
+// A real browser, and the errors that it reports.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { chromium } from "playwright-core";
-import { PATIENCE } from "./until.mjs";
+import { TIMEOUT } from "./until.mjs";
 
 const FLAGS = [
   "--no-sandbox",
@@ -21,8 +21,8 @@ export const PHONE = { width: 360, height: 740 };
 
 export const openBrowser = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
 
-/** A person at the page: a window of their own, and whatever the browser complains about. */
-export class Visit {
+/** A browser window with the page, and the errors in it. */
+export class Session {
   #complaints = [];
 
   constructor(context, page, address) {
@@ -33,7 +33,7 @@ export class Visit {
     context.on("request", asked => {
       if (!asked.url().startsWith(`${this.origin}/`) && !asked.url().startsWith("data:")) this.#complain(`asked ${asked.url()}`);
     });
-    page.on("console", said => ["error", "warning"].includes(said.type()) && this.#complain(said.text()));
+    page.on("console", message => ["error", "warning"].includes(message.type()) && this.#complain(message.text()));
     page.on("pageerror", error => this.#complain(error.stack ?? error.message));
     page.on("dialog", dialog => this.#complain(`a dialog: ${dialog.message()}`));
   }
@@ -46,11 +46,11 @@ export class Visit {
       locale: "en-GB",
       timezoneId: "UTC",
     });
-    context.setDefaultTimeout(PATIENCE);
+    context.setDefaultTimeout(TIMEOUT);
     if (process.env.PAGE) await context.route(/\/($|assets\/)/, route => fulfil(route));
-    const visit = new Visit(context, await context.newPage(), address);
-    await visit.page.goto(address);
-    return visit;
+    const session = new Session(context, await context.newPage(), address);
+    await session.page.goto(address);
+    return session;
   }
 
   #complain(text) {
@@ -64,7 +64,7 @@ export class Visit {
     }, `#/${place}`);
   }
 
-  /** Waits until this is to be seen. */
+  /** Waits until this text is visible. */
   async sees(text, within = this.page) {
     await within.getByText(text).first().waitFor();
   }
@@ -77,7 +77,7 @@ export class Visit {
     await within.getByRole("button", { name, exact: true }).click();
   }
 
-  /** Ends it. Complaints are an error, but for those that were to be expected. */
+  /** Closes it. Unexpected errors of the browser fail the test. */
   async end({ expected = undefined } = {}) {
     await this.context.close();
     assert.deepEqual(

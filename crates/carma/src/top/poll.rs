@@ -10,8 +10,8 @@ use carma_manager::api::{ActionResult, HistoryQuery, JobAction, LogQuery, Me, Qu
 use carma_manager::client::{Client, ClientError};
 use carma_manager::store::{StoredEvent, UnixMillis};
 
-use super::model::{Message, Request, Seen, Subject};
-use crate::manager::past;
+use super::model::{Answers, Message, Request, Subject};
+use crate::manager::past_participle;
 use carma_format::printable;
 
 /// Between rounds of questions.
@@ -24,22 +24,22 @@ const LOG_LINES: u32 = 2000;
 const PAST_EVENTS: u64 = 200;
 
 /// The thread that queries the manager.
-pub(super) struct Asker {
+pub(super) struct Poller {
     client: Client,
     messages: Sender<Message>,
     /// The current user; unset: not queried yet.
     me: Option<Me>,
     /// The latest known GPU sample.
-    looked: Option<UnixMillis>,
+    last_sample: Option<UnixMillis>,
     subject: Subject,
 }
 
 /// The receiver is gone.
-struct Over;
+struct Closed;
 
-impl Asker {
+impl Poller {
     pub(super) const fn new(client: Client, messages: Sender<Message>) -> Self {
-        Self { client, messages, me: None, looked: None, subject: Subject::Nothing }
+        Self { client, messages, me: None, last_sample: None, subject: Subject::Nothing }
     }
 
     /// Polls the manager and carries out orders until the view is closed.
@@ -47,14 +47,14 @@ impl Asker {
         let mut next = Instant::now();
         loop {
             let done = match requests.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok(Request::Act(name, act)) => self.act(&name, &act).and_then(|()| self.look()),
-                Ok(Request::Look(subject)) => {
+                Ok(Request::Act(name, act)) => self.act(&name, &act).and_then(|()| self.poll()),
+                Ok(Request::Show(subject)) => {
                     self.subject = subject;
-                    self.look_closely()
+                    self.poll_detail()
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     next = Instant::now() + ROUND;
-                    self.look()
+                    self.poll()
                 }
                 Ok(Request::Leave(_) | Request::Suspend) | Err(RecvTimeoutError::Disconnected) => return,
             };
@@ -64,23 +64,23 @@ impl Asker {
         }
     }
 
-    fn tell(&self, message: Message) -> Result<(), Over> {
-        self.messages.send(message).map_err(|_| Over)
+    fn send(&self, message: Message) -> Result<(), Closed> {
+        self.messages.send(message).map_err(|_| Closed)
     }
 
-    fn look(&mut self) -> Result<(), Over> {
+    fn poll(&mut self) -> Result<(), Closed> {
         match self.round() {
-            Ok(seen) => self.tell(Message::Seen(Box::new(seen)))?,
+            Ok(answers) => self.send(Message::Answers(Box::new(answers)))?,
             Err(error) => {
                 // Another manager may give us other rights.
                 self.me = None;
-                return self.tell(Message::Away(printable(&error.to_string())));
+                return self.send(Message::Away(printable(&error.to_string())));
             }
         }
-        self.look_closely()
+        self.poll_detail()
     }
 
-    fn round(&mut self) -> Result<Seen, ClientError> {
+    fn round(&mut self) -> Result<Answers, ClientError> {
         let client = &mut self.client;
         let me = match self.me.take() {
             Some(me) => me,
@@ -91,19 +91,19 @@ impl Asker {
         let gpus = client.gpus()?;
         let queue = client.queue(&QueueQuery { each: Some(MOST_JOBS), ..QueueQuery::default() })?;
         // First all kept samples, then the new ones. If the clock was set back, we must not wait for the old time.
-        let since = self.looked.map(|looked| looked.min(status.now));
-        let looks = client.recent(&RecentQuery { since, ..RecentQuery::default() })?;
-        self.looked = looks.iter().filter_map(|looks| looks.at.last()).max().copied().or(self.looked);
-        Ok(Seen { status, me, gpus, queue, looks })
+        let since = self.last_sample.map(|last_sample| last_sample.min(status.now));
+        let samples = client.recent(&RecentQuery { since, ..RecentQuery::default() })?;
+        self.last_sample = samples.iter().filter_map(|samples| samples.at.last()).max().copied().or(self.last_sample);
+        Ok(Answers { status, me, gpus, queue, samples })
     }
 
-    fn look_closely(&mut self) -> Result<(), Over> {
-        let words = |error: ClientError| printable(&error.to_string());
+    fn poll_detail(&mut self) -> Result<(), Closed> {
+        let text = |error: ClientError| printable(&error.to_string());
         let client = &mut self.client;
         let message = match &self.subject {
             Subject::Nothing => return Ok(()),
             Subject::Job(name) => {
-                let detail = client.job(name).map_err(words).map(|job| {
+                let detail = client.job(name).map_err(text).map(|job| {
                     // A job that no longer waits is not an error.
                     let why = job.state.waiting().and_then(|_| client.why(name).ok());
                     (Box::new(job), why)
@@ -113,23 +113,23 @@ impl Asker {
             Subject::Log(name, stream) => {
                 let query = LogQuery { stream: *stream, lines: Some(LOG_LINES), ..LogQuery::default() };
                 let mut bytes = Vec::new();
-                let read = client.logs(name, query).map_err(words);
+                let read = client.logs(name, query).map_err(text);
                 let read = read.and_then(|mut log| log.read_to_end(&mut bytes).map_err(|error| format!("the log broke off: {error}")));
                 Message::Log(name.clone(), read.map(|_| bytes))
             }
         };
-        self.tell(message)
+        self.send(message)
     }
 
-    fn act(&mut self, name: &str, act: &JobAction) -> Result<(), Over> {
-        let words = match self.client.act(name, act) {
+    fn act(&mut self, name: &str, act: &JobAction) -> Result<(), Closed> {
+        let result = match self.client.act(name, act) {
             Ok(ActionResult { not_done, .. }) => match not_done.first() {
-                Some(not_done) => format!("job {name} is not {}: {}", past(act), not_done.reason),
-                None => format!("job {name} is {}", past(act)),
+                Some(not_done) => format!("job {name} is not {}: {}", past_participle(act), not_done.reason),
+                None => format!("job {name} is {}", past_participle(act)),
             },
             Err(error) => error.to_string(),
         };
-        self.tell(Message::Acted(printable(&words)))
+        self.send(Message::ActionText(printable(&result)))
     }
 }
 
@@ -143,7 +143,7 @@ pub(super) fn listen(client: &mut Client, messages: &Sender<Message>) {
             for event in client.events(Some(after)).into_iter().flatten().map_while(Result::ok) {
                 let Ok(event) = serde_json::from_str::<StoredEvent>(&event.data) else { continue };
                 last = Some(event.sequence);
-                if messages.send(Message::Happened(event)).is_err() {
+                if messages.send(Message::Event(event)).is_err() {
                     return;
                 }
             }

@@ -20,10 +20,10 @@ use serde::Serialize;
 const PAGE: u32 = MAX_ROWS;
 
 /// How to name a job, for the help of commands that take one.
-pub(super) const NAMING: &str = "A JOB is its number, 12_3 for index 3 of array 12, last for the job you submitted \
+pub(super) const JOB_NAMES: &str = "A JOB is its number, 12_3 for index 3 of array 12, last for the job you submitted \
 last, or @name for your last of that name.";
 
-/// Which manager to ask.
+/// Which manager to query.
 #[derive(Debug, Args)]
 pub(crate) struct Manager {
     #[arg(
@@ -41,27 +41,24 @@ impl Manager {
     }
 }
 
-/// A question about all there is.
+/// Which manager answers, and in which form the answer is printed.
 #[derive(Debug, Args)]
-pub(crate) struct Overall {
+pub(crate) struct AnswerArguments {
     /// Print JSON.
     #[arg(long)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
-    pub(super) manager: Manager,
+    pub(crate) manager: Manager,
 }
 
-/// A question about one job.
+/// One job.
 #[derive(Debug, Args)]
-pub(super) struct OneJob {
+pub(super) struct JobArguments {
     /// The job.
     #[arg(default_value = "last")]
     pub(super) job: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(super) json: bool,
     #[command(flatten)]
-    pub(super) manager: Manager,
+    pub(super) answer: AnswerArguments,
 }
 
 /// How much of a list is wanted, and how.
@@ -74,11 +71,8 @@ pub(super) struct Listing {
     /// List all of them.
     #[arg(short, long, conflicts_with = "limit")]
     all: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub(super) json: bool,
     #[command(flatten)]
-    pub(super) manager: Manager,
+    pub(super) answer: AnswerArguments,
 }
 
 impl Listing {
@@ -88,9 +82,9 @@ impl Listing {
     }
 }
 
-/// Whose jobs are meant.
+/// Only jobs of one user.
 #[derive(Debug, Args)]
-pub(super) struct Whose {
+pub(super) struct UserFilter {
     /// Only jobs of this user, by name or number.
     #[arg(short, long, value_parser = user)]
     user: Option<UserId>,
@@ -99,15 +93,15 @@ pub(super) struct Whose {
     mine: bool,
 }
 
-impl Whose {
+impl UserFilter {
     pub(super) fn user(&self) -> Option<UserId> {
-        if self.mine { Some(myself()) } else { self.user }
+        if self.mine { Some(current_user()) } else { self.user }
     }
 }
 
-/// Which times are meant.
+/// Only jobs of a period.
 #[derive(Debug, Args)]
-pub(super) struct Times {
+pub(super) struct TimeRange {
     /// From this time on: 7d, 12h, 2027-01-31 or 2027-01-31T08:00.
     #[arg(long, value_name = "TIME")]
     since: Option<Moment>,
@@ -116,7 +110,7 @@ pub(super) struct Times {
     until: Option<Moment>,
 }
 
-impl Times {
+impl TimeRange {
     /// Both ends, by the manager's clock.
     pub(super) fn span(&self, client: &mut Client) -> Result<(Option<UnixMillis>, Option<UnixMillis>)> {
         let now = now(client)?;
@@ -125,7 +119,7 @@ impl Times {
 }
 
 /// The current user.
-pub(super) fn myself() -> UserId {
+pub(super) fn current_user() -> UserId {
     UserId(rustix::process::geteuid().as_raw())
 }
 
@@ -178,7 +172,7 @@ impl FromStr for Moment {
 }
 
 /// The jobs of a name: all of an array if it is named as a whole, which its first job shows, else one.
-pub(super) fn named(client: &mut Client, name: &str) -> Result<Vec<JobId>> {
+pub(super) fn resolve(client: &mut Client, name: &str) -> Result<Vec<JobId>> {
     let job = client.job(name)?;
     let member = !name.starts_with('@') && name.contains('_');
     match job.array {

@@ -13,20 +13,21 @@ use carma_manager::client::Client;
 use carma_manager::store::UnixMillis;
 use jiff::Zoned;
 
-use super::looks::Looks;
 use super::period::Period;
+use super::samples::GpuSamples;
+use crate::manager::span;
 use crate::{progress, what_if};
 
 /// Everything a report shows.
 #[derive(Debug)]
-pub(super) struct Material {
+pub(super) struct ReportData {
     /// The requested time, and the part of it with data.
-    pub(super) asked: Period,
+    pub(super) requested: Period,
     pub(super) period: Period,
     /// Only this user's jobs.
     pub(super) user: Option<String>,
     pub(super) status: Status,
-    pub(super) gpus: Vec<(GpuDetail, Looks)>,
+    pub(super) gpus: Vec<(GpuDetail, GpuSamples)>,
     /// By when they were submitted.
     pub(super) jobs: Vec<JobDetail>,
     pub(super) energy: EnergyReport,
@@ -39,18 +40,18 @@ pub(super) struct Material {
 
 /// The request.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct ReportRequest {
     pub(super) period: Period,
     pub(super) user: Option<UserId>,
     pub(super) command: String,
 }
 
-impl Material {
-    pub(super) fn gather(client: &mut Client, status: Status, question: Question) -> Result<Self> {
-        let Question { period: asked, user, command } = question;
-        let (since, until) = (Some(asked.since), Some(asked.until));
+impl ReportData {
+    pub(super) fn gather(client: &mut Client, status: Status, request: ReportRequest) -> Result<Self> {
+        let ReportRequest { period: requested, user, command } = request;
+        let (since, until) = (Some(requested.since), Some(requested.until));
         let query = HistoryQuery { user, since, until, ..HistoryQuery::default() };
-        let mut jobs: Vec<JobDetail> = progress::counted("reading jobs", client.export(&query)?)?;
+        let mut jobs: Vec<JobDetail> = progress::collect_counted("reading jobs", client.export(&query)?)?;
         jobs.sort_by_key(|job| (job.submitted, job.id));
         let gpus = client.gpus()?;
         let bar = progress::bar(gpus.len(), "reading GPUs");
@@ -63,8 +64,8 @@ impl Material {
         let seen = minutes.iter().filter_map(|minutes| minutes.first()).map(|first| UnixMillis(first.minute.0 * 60_000));
         let first = jobs.first().map(|job| job.submitted).into_iter().chain(seen).min();
         // A manager that is younger than the requested period leaves no empty half of a chart.
-        let period = Period { since: first.map_or(asked.since, |first| first.max(asked.since)), ..asked.clone() };
-        let gpus = gpus.into_iter().zip(&minutes).map(|(gpu, minutes)| (gpu, Looks::of(minutes, &period))).collect();
+        let period = Period { since: first.map_or(requested.since, |first| first.max(requested.since)), ..requested.clone() };
+        let gpus = gpus.into_iter().zip(&minutes).map(|(gpu, minutes)| (gpu, GpuSamples::of(minutes, &period))).collect();
         let ahead = Zoned::now().offset().seconds() / 60;
         let mut energy = |by| client.energy(&EnergyQuery { by, ahead, user, since, until });
         let (energy, days) = (energy(EnergyKind::User)?, energy(EnergyKind::Day)?);
@@ -73,7 +74,7 @@ impl Material {
             None => what_if::what_if(client, &jobs, &["exclusive".to_owned()]).map_err(|error| format!("{error:#}")),
         };
         let name = |uid: UserId| jobs.first().map_or_else(|| uid.to_string(), |job| job.owner.name.clone());
-        Ok(Self { asked, period, user: user.map(name), status, gpus, energy, days, what_if, command, jobs })
+        Ok(Self { requested, period, user: user.map(name), status, gpus, energy, days, what_if, command, jobs })
     }
 
     /// Energy of all attempts that ended in this time.
@@ -107,11 +108,6 @@ impl Material {
     pub(super) fn gpu_hours<'a>(&self, attempts: impl Iterator<Item = &'a AttemptDetail>) -> f64 {
         attempts.map(|attempt| self.ran(attempt) * attempt.placement.devices.len() as f64 / 3600.0).fold(0.0, std::ops::Add::add)
     }
-}
-
-/// Seconds from one moment to another.
-pub(super) fn span(from: UnixMillis, to: UnixMillis) -> f64 {
-    to.0.saturating_sub(from.0) as f64 / 1000.0
 }
 
 /// Seconds that a job waited for its first start; unset if it never started.

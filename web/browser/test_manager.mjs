@@ -1,8 +1,8 @@
-// A machine with emulated GPUs and a manager of its own, as people run them, and the address of its page.
+// A manager on its own emulated GPUs, and the address of its page.
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -16,15 +16,15 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 export const TARGET = process.env.CARGO_TARGET_DIR ?? join(ROOT, "target");
 export const PROGRAM = process.env.CARMA ?? join(TARGET, "debug", "carma");
 
-// Time runs fast, and the machine may be busy: looks are seldom enough that none is missed.
-const LOOKS = "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
+// Time runs fast, and the machine may be busy: samples are rare enough that none is missed.
+const SAMPLING = "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
 const run = promisify(execFile);
 
-/** Somebody who is no operator, and whom every Debian has. */
-export const NOBODY = 65534;
-const becoming = user => ["setpriv", "--reuid", `${user}`, "--regid", `${user}`, "--clear-groups", "--"];
+/** `nobody`: a user of every Debian, not an operator. */
+export const OTHER_USER = 65534;
+const asUser = user => ["setpriv", "--reuid", `${user}`, "--regid", `${user}`, "--clear-groups", "--"];
 
-export class Lab {
+export class TestManager {
   #manager;
   #bridges = [];
 
@@ -38,29 +38,29 @@ export class Lab {
   /** A manager that answers. `state` may hold what another manager left. */
   static async start({ gpus = "2xA100-40GB", speed = 60, configuration = "", state = undefined } = {}) {
     const folder = mkdtempSync(join(tmpdir(), "carma-browser-"));
-    const lab = new Lab(folder, join(folder, "gpus"));
-    // Others may come in, and write in their own folder.
+    const manager = new TestManager(folder, join(folder, "gpus"));
+    // Other users need access, and a folder to write to.
     chmodSync(folder, 0o755);
     mkdirSync(join(folder, "square"));
     chmodSync(join(folder, "square"), 0o1777);
-    writeFileSync(join(folder, "carma.toml"), configuration + LOOKS);
+    writeFileSync(join(folder, "carma.toml"), configuration + SAMPLING);
     await state?.(join(folder, "state"));
-    await run(PROGRAM, ["emu", "up", "--folder", lab.gpus, "--gpus", gpus, "--speed", `${speed}`]);
-    await lab.up();
-    return lab;
+    await run(PROGRAM, ["emu", "up", "--folder", manager.gpus, "--gpus", gpus, "--speed", `${speed}`]);
+    await manager.up();
+    return manager;
   }
 
   /** Starts the manager, and waits until it answers. */
   async up() {
     const words = ["up", "--state", join(this.folder, "state"), "--config", join(this.folder, "carma.toml")];
     this.#manager = spawn(PROGRAM, words, { env: { ...this.environment, CARMA_EMU: this.gpus }, stdio: ["ignore", "ignore", "pipe"] });
-    let said = "";
+    let message = "";
     this.#manager.stderr.on("data", text => {
-      said += text;
+      message += text;
     });
     await until("the manager answers", async () => {
-      if (this.#manager.exitCode !== null) throw new Error(`the manager ended: ${said}`);
-      return this.ask("/v1/status").catch(() => undefined);
+      if (this.#manager.exitCode !== null) throw new Error(`the manager ended: ${message}`);
+      return this.get("/v1/status").catch(() => undefined);
     });
   }
 
@@ -71,30 +71,30 @@ export class Lab {
     await ended;
   }
 
-  /** Runs the command line and gives what it prints. */
+  /** The output of a carma command. */
   async carma(...words) {
     return (await run(PROGRAM, words, { env: this.environment, cwd: join(this.folder, "square") })).stdout;
   }
 
-  /** The same as another user. */
+  /** The same, as another user. */
   async carmaAs(user, ...words) {
-    const [first, ...rest] = [...becoming(user), PROGRAM, ...words];
+    const [first, ...rest] = [...asUser(user), PROGRAM, ...words];
     return (await run(first, rest, { env: this.environment, cwd: join(this.folder, "square") })).stdout;
   }
 
-  /** Submits a job, or an array of them, and gives the first number. */
+  /** Submits a job or an array, and returns the first number. */
   async submit(...words) {
     return Number.parseInt(await this.carma("submit", "--quiet", ...words), 10);
   }
 
-  /** The words of a training-like job: for how many emulated seconds, and with how much memory; unset: as the workload has it. */
+  /** The command of a training-like job: emulated seconds and memory; unset memory: that of the workload. */
   train({ seconds = 120, memory = undefined, workload = "resnet50_imagenet_bs64" } = {}) {
     const words = ["carma", "emu", "train", "--workload", workload, "--seconds", `${seconds}`];
     return memory ? [...words, "--memory", memory] : words;
   }
 
-  /** What the manager answers. */
-  ask(path) {
+  /** The answer to a GET request. */
+  get(path) {
     return new Promise((resolve, reject) => {
       const asked = request({ socketPath: this.socket, path }, async answer => {
         let text = "";
@@ -107,14 +107,14 @@ export class Lab {
   }
 
   /** Waits until a job is in this state. */
-  reaches(job, state, patience = undefined) {
-    const look = async () => (await this.ask(`/v1/jobs/${job}`)).state.state === state;
-    return until(`job ${job} is ${state}`, look, patience);
+  reaches(job, state, timeout = undefined) {
+    const check = async () => (await this.get(`/v1/jobs/${job}`)).state.state === state;
+    return until(`job ${job} is ${state}`, check, timeout);
   }
 
-  /** The page's address for this user, with the secret; whose `carma web` runs as long as the lab. */
+  /** The page's address for this user, with the secret. Its `carma web` runs until `stop`. */
   async web(user = undefined) {
-    const [first, ...rest] = [...(user === undefined ? [] : becoming(user)), PROGRAM, "web", "--port", "0"];
+    const [first, ...rest] = [...(user === undefined ? [] : asUser(user)), PROGRAM, "web", "--port", "0"];
     const bridge = spawn(first, rest, { env: this.environment, stdio: ["ignore", "pipe", "ignore"], cwd: "/" });
     this.#bridges.push(bridge);
     for await (const line of createInterface({ input: bridge.stdout })) return line;
@@ -125,7 +125,7 @@ export class Lab {
     for (const bridge of this.#bridges) bridge.kill();
     if (this.#manager.exitCode === null) {
       await this.carma("cancel", "--all", "--yes").catch(() => undefined);
-      await until("nothing runs", async () => (await this.ask("/v1/status")).jobs.running === 0);
+      await until("nothing runs", async () => (await this.get("/v1/status")).jobs.running === 0);
       await this.down();
     }
     await run(PROGRAM, ["emu", "down", "--folder", this.gpus, "--force"]);
@@ -134,12 +134,9 @@ export class Lab {
 }
 
 /** Why this machine cannot run the tests with several users, or false. Under CI, which runs as root, only a private folder is a reason. */
-export async function cannotBecomeOthers(test) {
+export async function cannotSwitchUser(test) {
   if (process.getuid?.() !== 0) return skipped(test, "needs root", false);
-  const [first, ...rest] = [...becoming(NOBODY), "test", "-x", PROGRAM];
+  const [first, ...rest] = [...asUser(OTHER_USER), "test", "-x", PROGRAM];
   const can = await run(first, rest).catch(() => undefined);
   return can ? false : skipped(test, `other users cannot execute ${PROGRAM}`, true);
 }
-
-/** What is beside these files. */
-export const beside = name => readFileSync(new URL(name, import.meta.url), "utf8");
