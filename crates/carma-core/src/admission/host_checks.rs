@@ -48,7 +48,7 @@ fn kept(question: &JobQuestion<'_>, server: &Server, room: HostClaim) -> Option<
     let for_cpu_head = question.host_kept.filter(|kept| kept.server == id).map(|kept| (kept.head, kept.claim));
     let mut left = room.without(claim);
     for (head, kept) in for_head.into_iter().chain(for_cpu_head) {
-        // A job may take all of what the other does not ask for.
+        // A job may take all of what the other does not claim.
         let short = claim.cores > 0 && kept.cores > left.cores || claim.memory.0 > 0 && kept.memory > left.memory;
         if short {
             return Some(Obstacle::HostKept { head });

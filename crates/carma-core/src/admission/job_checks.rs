@@ -13,7 +13,7 @@ use crate::{DeviceId, JobId};
 /// A job, and the constraints on it besides the devices.
 #[derive(Clone, Copy)]
 pub(crate) struct JobQuestion<'a> {
-    /// What the job asks for.
+    /// What the job needs.
     pub(crate) demand: &'a Demand<'a>,
     /// How it would get onto the device.
     pub(crate) kind: PlacementKind,
@@ -111,7 +111,7 @@ impl JobQuestion<'_> {
     pub(crate) fn predict(&self, device: &Device) -> Option<Result<Score, Obstacle>> {
         let Order::Predicted(prediction) = self.config.mapping.policy.order else { return None };
         let (mode, tenants) = (device.spec.mode, &device.tenants[..]);
-        Some((prediction.of)(&Encounter { newcomer: self.demand.character(), mode, tenants, limits: self.config.forecast }))
+        Some((prediction.of)(&Encounter { newcomer: self.demand.profile(), mode, tenants, limits: self.config.forecast }))
     }
 }
 

@@ -12,7 +12,7 @@ pub struct HeadReservation {
     pub head: JobId,
     /// The devices, in order; none where nothing can be kept, because what the head waits for is drained, say.
     pub devices: Vec<DeviceId>,
-    /// When the head should be able to start; unset when no time limit tells, and then the devices are kept from now on.
+    /// When the head should be able to start; unset when no time limit is known, and then the devices are kept from now on.
     pub from: Option<Time>,
     /// What the head claims of a host: it is kept on the servers of the devices.
     pub host: HostClaim,

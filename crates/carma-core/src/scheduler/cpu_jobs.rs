@@ -31,7 +31,7 @@ impl Scheduler {
     }
 
     /// The next job that can start and where, past which head; or one that no host could ever hold.
-    #[expect(clippy::type_complexity, reason = "said in one line above, and used in one place")]
+    #[expect(clippy::type_complexity, reason = "explained in the line above, and used in one place")]
     fn next_cpu_start(&self, now: Time) -> Option<(JobId, Option<(ServerId, Option<JobId>)>)> {
         self.queues.next_cpu_jobs().find_map(|id| {
             let job = self.jobs.get(&id)?;

@@ -32,18 +32,18 @@ impl Scheduler {
             dirty = DirtyScope::Anything;
             self.time_slices.look_again();
         }
-        let mut newcomers = match dirty {
+        let mut new_jobs = match dirty {
             DirtyScope::Nothing => return,
-            DirtyScope::Newcomers(jobs) if self.head().is_none_or(|head| !jobs.contains(&head)) => Some(jobs),
-            DirtyScope::Newcomers(_) | DirtyScope::Anything => None,
+            DirtyScope::NewJobs(jobs) if self.head().is_none_or(|head| !jobs.contains(&head)) => Some(jobs),
+            DirtyScope::NewJobs(_) | DirtyScope::Anything => None,
         };
         loop {
-            if newcomers.is_none() {
+            if new_jobs.is_none() {
                 self.start_in_order(now, actions);
             }
             let (head, before, reserve) = (self.head(), actions.len(), self.queues.main.reserve.is_active());
             if let (Some(depth), Some(head)) = (self.config.queue.backfill, head) {
-                self.backfill(head, depth, newcomers.as_deref(), now, actions);
+                self.backfill(head, depth, new_jobs.as_deref(), now, actions);
             }
             self.review_critical(now);
             // A job that passes the head can move the host kept for a job without GPUs, or the GPUs kept for users below their share.
@@ -53,7 +53,7 @@ impl Scheduler {
                 break;
             }
             // A launch that took less of a quota than expected gives a turn to a job before the head.
-            newcomers = None;
+            new_jobs = None;
         }
         // Launches and jobs that were set aside are part of this decision.
         self.dirty = DirtyScope::Nothing;
@@ -122,14 +122,14 @@ impl Scheduler {
     }
 
     /// Starts jobs behind a head that waits, where they leave what is kept for it intact: all that are near enough, or
-    /// only the newcomers among them.
-    fn backfill(&mut self, head: JobId, depth: u32, mut newcomers: Option<&[JobId]>, now: Time, actions: &mut Vec<Action>) {
+    /// only the new ones among them.
+    fn backfill(&mut self, head: JobId, depth: u32, mut new_jobs: Option<&[JobId]>, now: Time, actions: &mut Vec<Action>) {
         if self.fleet.open_devices(PlacementKind::Idle) == 0 && self.fleet.open_devices(PlacementKind::Share) == 0 {
             return;
         }
         loop {
             let near = self.queues.in_order().filter(|job| *job != head).take(depth as usize);
-            let behind: Vec<JobId> = near.filter(|job| newcomers.is_none_or(|newcomers| newcomers.contains(job))).collect();
+            let behind: Vec<JobId> = near.filter(|job| new_jobs.is_none_or(|new_jobs| new_jobs.contains(job))).collect();
             if behind.is_empty() {
                 return;
             }
@@ -141,7 +141,7 @@ impl Scheduler {
                 return;
             }
             // Further jobs are within the backfill depth now.
-            newcomers = None;
+            new_jobs = None;
         }
     }
 }

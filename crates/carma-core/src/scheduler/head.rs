@@ -55,11 +55,11 @@ impl Backlog {
 
     /// Whether it is what these have still to do, for checks.
     pub(super) fn is_of<'a>(&self, tenants: impl Iterator<Item = &'a Tenant>, now: Time) -> bool {
-        let (mut kept, mut anew) = (self.clone(), Self::default());
-        tenants.for_each(|tenant| anew.add(tenant));
+        let (mut kept, mut recomputed) = (self.clone(), Self::default());
+        tenants.for_each(|tenant| recomputed.add(tenant));
         kept.forget_overdue(now);
-        anew.forget_overdue(now);
-        kept == anew
+        recomputed.forget_overdue(now);
+        kept == recomputed
     }
 
     fn left(&self, now: Time) -> u128 {

@@ -13,7 +13,7 @@ use super::timers::Timer;
 use super::{EventError, Scheduler};
 use crate::admission::{Demand, mode_objection};
 use crate::device::{Device, grown_stale};
-use crate::forecast::Character;
+use crate::forecast::InterferenceProfile;
 use crate::job::Job;
 use crate::modes::{CurrentGpu, WaitingJob, best_mode};
 use crate::obstacle::PlacementKind;
@@ -162,10 +162,10 @@ impl Scheduler {
         let spec = &job.spec;
         WaitingJob {
             user: spec.user,
-            character: Character::of(spec),
+            profile: InterferenceProfile::of(spec),
             memory: demand.ranks.first().map(|need| need.to_share).unwrap_or_default(),
             whole: demand.needs_idle || demand.width() > 1,
-            wish: spec.mode,
+            requested: spec.mode,
             expected: spec.expected_duration,
         }
     }
@@ -196,7 +196,7 @@ impl Scheduler {
         }
     }
 
-    /// A GPU has another mode, asked for or not: it rests.
+    /// A GPU has another mode, requested or not: it rests.
     pub(super) fn switched(&mut self, gpu: DeviceId, now: Time) {
         self.end_switch(gpu, now);
         self.fleet.update(gpu, &self.config, now, |device| device.switches.changed_at = Some(now));

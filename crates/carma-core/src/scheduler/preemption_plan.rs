@@ -1,6 +1,6 @@
 //! Which attempts to preempt for a waiting job.
 //!
-//! Planned on copies of the servers concerned. Attempts that were told to stop are removed first, then those whose time slice is
+//! Planned on copies of the servers concerned. Attempts that were signalled to stop are removed first, then those whose time slice is
 //! over, the longest first, until the waiting job fits.
 
 use std::collections::{BTreeMap, BTreeSet};

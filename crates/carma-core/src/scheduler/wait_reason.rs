@@ -240,11 +240,11 @@ impl fmt::Display for Precedence {
         match self {
             Self::Recovery => f.write_str("it is to be recovered"),
             Self::Priority => f.write_str("its priority is higher"),
-            Self::Group { theirs, ours } => write!(f, "its group has had less of late, {} GPU hours to {}", hours(theirs), hours(ours)),
-            Self::User { theirs, ours } => write!(f, "its user has had less of late, {} GPU hours to {}", hours(theirs), hours(ours)),
-            Self::LessAttained => f.write_str("it has had less GPU time, or waits longer"),
-            Self::Shorter => f.write_str("it is shorter, or waits longer"),
-            Self::Longest => f.write_str("it is the longest, and all else would be done before it"),
+            Self::Group { theirs, ours } => write!(f, "its group has recently used less, {} GPU hours to {}", hours(theirs), hours(ours)),
+            Self::User { theirs, ours } => write!(f, "its user has recently used less, {} GPU hours to {}", hours(theirs), hours(ours)),
+            Self::LessAttained => f.write_str("it has used less GPU time, or has waited longer"),
+            Self::Shorter => f.write_str("it is shorter, or has waited longer"),
+            Self::Longest => f.write_str("it is the longest, and all other work would be done before it"),
         }
     }
 }
