@@ -26,6 +26,11 @@ impl HeadReservation {
         Self { head, devices: Vec::new(), from: None, host: HostClaim { cores: 0, memory: MiB::ZERO }, power: Watts(0.0) }
     }
 
+    /// The reservation of this head, among those of a decision.
+    pub(crate) fn of(head: JobId, kept: &[Self]) -> Option<&Self> {
+        kept.iter().find(|kept| kept.head == head)
+    }
+
     /// What keeps a later job off a device, if anything: it may pass only where it is gone in time.
     pub(crate) fn objection(&self, device: DeviceId, ends_at: Option<Time>) -> Option<Obstacle> {
         // A GPU that is kept is kept with its instances: it is made whole when they are free.

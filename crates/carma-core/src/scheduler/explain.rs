@@ -97,7 +97,7 @@ impl Scheduler {
     /// The answer of each host to a job without GPUs.
     fn host_answers(&self, job: &Job, demand: &Demand<'_>) -> Vec<HostAnswer> {
         let kept = self.kept_for_claiming_head(job, self.clock);
-        let question = self.question(demand, PlacementKind::Idle, kept.as_ref());
+        let question = self.question(demand, PlacementKind::Idle, kept.as_slice());
         let answer = |server: &Server| {
             let short = server.host_short.then_some(Obstacle::HostShort);
             let full = server.spec.cpu_jobs.filter(|limit| server.cpu_jobs >= *limit).map(|limit| Obstacle::JobLimit { limit });
@@ -111,7 +111,7 @@ impl Scheduler {
     fn answers(&self, demand: &Demand<'_>) -> Vec<DeviceAnswer> {
         let reservation = self.head_reservation().filter(|reservation| reservation.head != demand.spec.id);
         let kind = if self.config.mapping.policy.shares && !demand.needs_idle { PlacementKind::Share } else { PlacementKind::Idle };
-        let question = self.question(demand, kind, reservation.as_ref());
+        let question = self.question(demand, kind, reservation.as_slice());
         let answer = |server: &Server, device: &Device| {
             let closed = device_obstacles(device, kind, &self.config, self.clock).chain(host_obstacles(&question, server));
             let unwelcome = demand.ranks.first().into_iter().flat_map(|need| job_obstacles(&question, need, device));

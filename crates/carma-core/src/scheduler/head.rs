@@ -119,7 +119,7 @@ impl Scheduler {
         let known = self.reservation.as_ref().filter(|kept| kept.head == head && !kept.devices.is_empty());
         let plan = || {
             let demand = self.demand(self.jobs.get(&head)?, now);
-            Some(plan_reservation(&self.fleet, self.question(&demand, PlacementKind::Share, None), now))
+            Some(plan_reservation(&self.fleet, self.question(&demand, PlacementKind::Share, &[]), now))
         };
         known.cloned().or_else(plan)
     }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::action::{Action, SwitchReason};
 use super::timers::Timer;
 use super::{EventError, Scheduler};
-use crate::admission::{Demand, mode_objection};
+use crate::admission::{Demand, HeadReservation, mode_objection};
 use crate::device::{Device, grown_stale};
 use crate::forecast::InterferenceProfile;
 use crate::job::Job;
@@ -44,7 +44,7 @@ impl Scheduler {
         if self.config.modes.allowed.is_empty() {
             return false;
         }
-        let Some((placement, PlacementKind::Idle)) = self.jobs.get(&head).and_then(|job| self.place(job, None, now)) else { return false };
+        let Some((placement, PlacementKind::Idle)) = self.jobs.get(&head).and_then(|job| self.place(job, &[], now)) else { return false };
         let [granted] = &placement.devices[..] else { return false };
         let gpu = DeviceId { instance: None, ..granted.device };
         if !self.may_switch(gpu, now) {
@@ -69,27 +69,31 @@ impl Scheduler {
         true
     }
 
-    /// Switches the devices to be kept for a waiting head, where it cannot use them as they are.
-    pub(super) fn switch_for(&mut self, head: JobId, now: Time, actions: &mut Vec<Action>) {
+    /// Switches the devices to be kept for a waiting head, where it cannot use them as they are. Returns whether any is switched.
+    pub(super) fn switch_for(&mut self, head: JobId, kept: &[HeadReservation], now: Time, actions: &mut Vec<Action>) -> bool {
         let enough = |job: &Job| {
             let demand = self.demand(job, now);
             self.in_preparation(&demand, now) >= demand.width()
         };
         if self.config.modes.allowed.is_empty() || self.jobs.get(&head).is_none_or(enough) {
-            return;
+            return false;
         }
-        // Instances may have become free without an attempt ending: the earlier plan may not be the soonest.
-        self.reservation = None;
+        // Jobs that passed the head in this decision went by this plan: another one could keep the devices that they are on.
+        let planned = HeadReservation::of(head, kept).filter(|kept| !kept.devices.is_empty()).cloned();
+        // Otherwise, instances may have become free without an attempt ending: the earlier plan may not be the soonest.
+        self.reservation = planned;
         // Other jobs may still pass a head that is not due, but its switch need not wait until it is due.
-        let Some(kept) = self.planned_for(head, now) else { return };
-        let devices = kept.devices.clone();
-        self.reservation = Some(kept);
+        let Some(planned) = self.planned_for(head, now) else { return false };
+        let devices = planned.devices.clone();
+        self.reservation = Some(planned);
+        let before = actions.len();
         for device in devices {
             let mode = self.jobs.get(&head).and_then(|job| self.needed_mode(&self.demand(job, now), self.fleet.device(device)?));
             if let Some(mode) = mode.filter(|_| self.may_switch(device, now)) {
                 self.switch(device, mode, SwitchReason::Needed(head), now, actions);
             }
         }
+        actions.len() > before
     }
 
     /// Devices in preparation that the job could use: being switched, or just switched and without a sample yet.

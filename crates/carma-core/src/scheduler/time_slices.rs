@@ -118,8 +118,7 @@ impl Scheduler {
         let mut chosen = Vec::new();
         let mut behind = 0;
         for waiting in self.queues.in_order().filter_map(|job| self.jobs.get(&job)) {
-            let reservation = kept.as_ref().filter(|kept| kept.head != waiting.id());
-            match plan.make_room(waiting, reservation) {
+            match plan.make_room(waiting, kept.as_slice()) {
                 Some(victims) => chosen.extend(victims),
                 // No job passes a waiting head, or only the first few behind it.
                 None if behind >= depth => break,
