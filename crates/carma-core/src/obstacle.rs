@@ -246,8 +246,8 @@ pub(crate) fn moment(time: Time) -> String {
 }
 
 impl Obstacle {
-    /// In words, with moments as `when` writes them: people do not know the scheduler's clock.
-    pub fn words(&self, when: &dyn Fn(Time) -> String) -> String {
+    /// As text, with moments as `when` writes them: people do not know the scheduler's clock.
+    pub fn text(&self, when: &dyn Fn(Time) -> String) -> String {
         match self {
             Self::GateClosed { behind, until: Some(until) } => format!("closed behind {behind}, opens {}", when(*until)),
             Self::MemoryGrows { job, until } => format!("takes no more jobs: {job} grows, and memory is full {}", when(*until)),
@@ -310,7 +310,7 @@ impl fmt::Display for Obstacle {
             Self::WrongMode { wanted } => write!(f, "does not offer the wanted mode ({})", format!("{wanted:?}").to_lowercase()),
             Self::MigIsSingle => f.write_str("is a MIG instance, and the job has several ranks"),
             Self::GateClosed { until: Some(_), .. } | Self::MemoryGrows { .. } | Self::ReservedForHead { from: Some(_), .. } => {
-                f.write_str(&self.words(&moment))
+                f.write_str(&self.text(&moment))
             }
             Self::ReservedForHead { head, from: None } => write!(f, "is reserved for {head}"),
             Self::LeftToOthers => f.write_str("is left to users who have less than their share"),

@@ -17,7 +17,7 @@ impl Random {
     /// The generator of a seed. The 128 bits of its state are two numbers of `SplitMix64`.
     pub(crate) fn new(seed: u64) -> Self {
         let (high, low) = (scramble(seed), scramble(seed.wrapping_add(GOLDEN)));
-        Self(Pcg64::new(u128::from(high) << 64 | u128::from(low), STREAM))
+        Self(Pcg64::new((u128::from(high) << 64) | u128::from(low), STREAM))
     }
 
     /// A fraction from 0 (inclusive) to 1 (exclusive): the upper 53 bits of a number.
@@ -29,7 +29,7 @@ impl Random {
     /// An index below `count`, which must not be 0. All are equally likely, to within `count` in 2^64.
     pub(crate) fn below(&mut self, count: usize) -> usize {
         debug_assert!(count > 0, "there is no index below 0");
-        (u128::from(self.0.next_u64()) * count as u128 >> 64) as usize
+        ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
     }
 
     /// Brings items into a random order (Fisher and Yates, from the last to the second).

@@ -138,21 +138,21 @@ impl Scheduler {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words(&moment))
+        f.write_str(&self.text(&moment))
     }
 }
 
 impl Explanation {
-    /// All of it in words, with moments as `when` writes them.
-    pub fn words(&self, when: &dyn Fn(Time) -> String) -> String {
+    /// All of it as text, with moments as `when` writes them.
+    pub fn text(&self, when: &dyn Fn(Time) -> String) -> String {
         let devices = self.devices.iter().map(|answer| (answer.device.to_string(), answer.texts(when)));
         let hosts = self.hosts.iter().map(|answer| (answer.server.to_string(), answer.texts(when)));
         let mut text = self.summary(when);
         for (place, texts) in devices.chain(hosts) {
-            for (line, words) in texts.iter().enumerate() {
+            for (line, obstacle) in texts.iter().enumerate() {
                 let name = if line == 0 { place.as_str() } else { "" };
                 // Text takes all that is written to it.
-                let _ = write!(text, "\n  {name:<width$} {words}", width = place.len());
+                let _ = write!(text, "\n  {name:<width$} {obstacle}", width = place.len());
             }
         }
         text
@@ -162,7 +162,7 @@ impl Explanation {
     pub fn summary(&self, when: &dyn Fn(Time) -> String) -> String {
         match &self.reason {
             WaitReason::NotWaiting => format!("{}: {}", self.job, self.state),
-            reason => format!("{} {}", self.job, reason.words(when)),
+            reason => format!("{} {}", self.job, reason.text(when)),
         }
     }
 }
@@ -186,5 +186,5 @@ fn texts(obstacles: &[Obstacle], when: &dyn Fn(Time) -> String) -> Vec<String> {
     if obstacles.is_empty() {
         return vec!["would take it".to_owned()];
     }
-    obstacles.iter().map(|obstacle| obstacle.words(when)).collect()
+    obstacles.iter().map(|obstacle| obstacle.text(when)).collect()
 }

@@ -47,6 +47,6 @@ pub fn sample(trace: &Trace, window: Window, jobs: Option<usize>, seed: u64) -> 
 pub fn shuffle(trace: &Trace, seed: u64) -> Trace {
     let mut shuffled = trace.clone();
     Random::new(seed).shuffle(&mut shuffled.jobs);
-    shuffled.jobs.iter_mut().zip(&trace.jobs).for_each(|(job, slot)| job.submitted = slot.submitted);
+    shuffled.jobs.iter_mut().zip(&trace.jobs).for_each(|(job, before)| job.submitted = before.submitted);
     shuffled
 }

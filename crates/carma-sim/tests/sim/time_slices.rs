@@ -1,13 +1,13 @@
 //! Time slices in the simulator: a preempted job continues from its checkpoint.
 
-use carma_core::{Seconds, SlotSettings, Verdict};
+use carma_core::{Seconds, TimeSliceSettings, Verdict};
 use carma_sim::Run;
 
 use crate::lab::{Lab, spans};
 
 fn with_time_slices(lab: Lab, length: f64) -> Lab {
     let mut lab = lab;
-    lab.settings.slots = Some(SlotSettings { length: Some(length) });
+    lab.settings.slots = Some(TimeSliceSettings { length: Some(length) });
     lab.knowledge.checkpoint = 1.0;
     lab
 }
