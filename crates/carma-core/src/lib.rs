@@ -54,7 +54,7 @@ pub use admission::HeadReservation;
 pub use config::*;
 pub use device::{Availability, Device, DeviceSpec, Gate, Outlook, Room, Switches};
 pub use fleet::{Fleet, Host, Link, Server, ServerSpec, Topology};
-pub use forecast::{Character, CoRunners, ForecastConfig, ForecastSettings, speeds};
+pub use forecast::{CoRunners, ForecastConfig, ForecastSettings, InterferenceProfile, speeds};
 pub use identity::*;
 pub use job::*;
 pub use keys::*;

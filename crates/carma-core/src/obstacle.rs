@@ -1,4 +1,4 @@
-//! What can stand between a job and a device.
+//! What can keep a job off a device.
 
 #![cfg_attr(feature = "schema", allow(clippy::large_stack_arrays, reason = "the derived schema lists all variants"))]
 
@@ -42,7 +42,7 @@ pub enum Obstacle {
     },
     /// Its first window is not full.
     Observing,
-    /// Nothing was heard of it for too long.
+    /// It has not been sampled for too long.
     Stale {
         /// For how long.
         age: Seconds,
@@ -143,7 +143,8 @@ pub enum Obstacle {
     /// The job, or one already there, would be slowed down too much, as predicted.
     PredictedSlowdown {
         /// Which job; unset: the job itself.
-        whom: Option<JobId>,
+        #[serde(rename = "whom")]
+        slowed: Option<JobId>,
         /// Its run time over its time alone, in percent.
         percent: u32,
         /// The most that is allowed.
@@ -245,11 +246,11 @@ pub(crate) fn moment(time: Time) -> String {
 }
 
 impl Obstacle {
-    /// In words, with moments as `when` writes them: people do not know the scheduler's clock.
-    pub fn words(&self, when: &dyn Fn(Time) -> String) -> String {
+    /// As text, with moments as `when` writes them: people do not know the scheduler's clock.
+    pub fn text(&self, when: &dyn Fn(Time) -> String) -> String {
         match self {
             Self::GateClosed { behind, until: Some(until) } => format!("closed behind {behind}, opens {}", when(*until)),
-            Self::MemoryGrows { job, until } => format!("takes nobody more: {job} grows, and memory is full {}", when(*until)),
+            Self::MemoryGrows { job, until } => format!("takes no more jobs: {job} grows, and memory is full {}", when(*until)),
             Self::ReservedForHead { head, from: Some(from) } => format!("is reserved for {head}, which should start {}", when(*from)),
             other => other.to_string(),
         }
@@ -265,7 +266,7 @@ impl fmt::Display for Obstacle {
             Self::Partitioned => f.write_str("is cut into MIG instances"),
             Self::Switching { to } => write!(f, "is being switched to {to}"),
             Self::Observing => f.write_str("is still being observed: its first window is not full"),
-            Self::Stale { age } => write!(f, "was not heard of for {age}"),
+            Self::Stale { age } => write!(f, "has not been sampled for {age}"),
             Self::GateClosed { behind, until: None } => write!(f, "closed behind {behind}, not yet seen on it"),
             Self::NotIdle { jobs, foreign, occupied } => {
                 write!(f, "is not idle: {jobs} of our jobs, {foreign} other processes, {occupied} in use")
@@ -280,7 +281,7 @@ impl fmt::Display for Obstacle {
             }
             Self::UtilisationCap { score, cap } => write!(f, "is busier ({score}) than the cap of {cap}"),
             Self::Slowed { job, percent, predicted } => {
-                write!(f, "takes nobody more: steps of {job} take {percent} % of their time alone, {predicted} % predicted")
+                write!(f, "takes no more jobs: steps of {job} take {percent} % of their time alone, {predicted} % predicted")
             }
             Self::KeptApart { from } => write!(f, "has {from}, and the two did not go together"),
             Self::UtilisationSum { percent } => write!(f, "expected utilisations would sum to {percent} % (limit 100 %)"),
@@ -288,10 +289,10 @@ impl fmt::Display for Obstacle {
             Self::PredictedActivity { metric, percent, limit } => {
                 write!(f, "would be too busy: {} {percent} % (limit {limit} %)", metric.name())
             }
-            Self::PredictedSlowdown { whom, percent, limit } => {
-                match whom {
+            Self::PredictedSlowdown { slowed, percent, limit } => {
+                match slowed {
                     None => f.write_str("the job")?,
-                    Some(whom) => write!(f, "{whom}")?,
+                    Some(job) => write!(f, "{job}")?,
                 }
                 write!(f, " would take {percent} % of its time alone (limit {limit} %)")
             }
@@ -299,7 +300,7 @@ impl fmt::Display for Obstacle {
                 write!(f, "sharing would not pay: it would add {percent} % of a job's progress (at least {least} %)")
             }
             Self::Memory { needed, available } => write!(f, "has {available} available, {needed} needed"),
-            Self::TooSmall { needed, capacity } => write!(f, "has {capacity} in all, {needed} needed"),
+            Self::TooSmall { needed, capacity } => write!(f, "has {capacity} in total, {needed} needed"),
             Self::HostCores { needed, free, all } => write!(f, "its host has {free} of {all} cores free, {needed} needed"),
             Self::HostMemory { needed, free, all } => write!(f, "its host has {free} of {all} not booked, {needed} needed"),
             Self::HostMemoryInUse { needed, available } => write!(f, "its host has {available} available, {needed} needed"),
@@ -309,11 +310,11 @@ impl fmt::Display for Obstacle {
             Self::WrongMode { wanted } => write!(f, "does not offer the wanted mode ({})", format!("{wanted:?}").to_lowercase()),
             Self::MigIsSingle => f.write_str("is a MIG instance, and the job has several ranks"),
             Self::GateClosed { until: Some(_), .. } | Self::MemoryGrows { .. } | Self::ReservedForHead { from: Some(_), .. } => {
-                f.write_str(&self.words(&moment))
+                f.write_str(&self.text(&moment))
             }
             Self::ReservedForHead { head, from: None } => write!(f, "is reserved for {head}"),
             Self::LeftToOthers => f.write_str("is left to users who have less than their share"),
-            Self::HostLeftToOthers => f.write_str("its host runs enough of the user's jobs beside those of who has had less"),
+            Self::HostLeftToOthers => f.write_str("its host runs as many of the user's jobs as it may beside users who have used less"),
             Self::PowerBudget { predicted, budget } => write!(f, "its server's GPUs would draw {predicted} (budget {budget})"),
             Self::CollocationSuspended { recovering } => write!(f, "nothing is collocated while {recovering} waits to be recovered"),
         }

@@ -8,6 +8,7 @@ mod catalogue;
 mod compare;
 mod hardware;
 mod interference;
+mod random;
 pub mod report;
 mod search;
 mod simulation;

@@ -7,9 +7,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use carma_core::{ForecastSettings, Priority, QueueOrder, QueueSettings, Settings};
-use fastrand::Rng;
 use thiserror::Error;
 
+use crate::random::Random;
 use crate::simulation::{Estimator, Knowledge, Run, Simulation, SimulationError};
 use crate::summary::RunSummary;
 
@@ -82,12 +82,12 @@ const INITIAL_TEMPERATURE: f64 = 0.02;
 
 impl Plan {
     /// A candidate with one difference: two jobs are swapped, one job is moved, or one setting changes.
-    fn neighbour(&self, random: &mut Rng) -> Self {
+    fn neighbour(&self, random: &mut Random) -> Self {
         let mut plan = self.clone();
-        let (one, other) = (random.usize(..plan.order.len()), random.usize(..plan.order.len()));
-        match random.u8(..8) {
-            0 => plan.gain = GAINS[random.usize(..GAINS.len())],
-            1 => plan.slowdown = SLOWDOWNS[random.usize(..SLOWDOWNS.len())],
+        let (one, other) = (random.below(plan.order.len()), random.below(plan.order.len()));
+        match random.below(8) {
+            0 => plan.gain = GAINS[random.below(GAINS.len())],
+            1 => plan.slowdown = SLOWDOWNS[random.below(SLOWDOWNS.len())],
             2..=4 => plan.order.swap(one, other),
             _ => {
                 let job = plan.order.remove(one);
@@ -132,7 +132,7 @@ impl Simulation<'_> {
         let mut order: Vec<usize> = (0..self.trace.jobs.len()).collect();
         let alone = |job: &usize| self.trace.jobs[*job].time_alone(self.catalogue);
         order.sort_by_key(alone);
-        let mut random = Rng::with_seed(self.seed);
+        let mut random = Random::new(self.seed);
         let mut plan = Plan { order, gain: 0.2, slowdown: 2.2 };
         let first = plan.run(self, false)?.summary();
         let mut cost = aim.cost(&first, &first);
@@ -141,7 +141,7 @@ impl Simulation<'_> {
             let neighbour = plan.neighbour(&mut random);
             let its_cost = aim.cost(&neighbour.run(self, false)?.summary(), &first);
             let temperature = INITIAL_TEMPERATURE * (1.0 - f64::from(tried) / f64::from(tries));
-            if its_cost <= cost || random.f64() < ((cost - its_cost) / temperature).exp() {
+            if its_cost <= cost || random.fraction() < ((cost - its_cost) / temperature).exp() {
                 (plan, cost) = (neighbour, its_cost);
                 if cost < best.0 {
                     best = (cost, plan.clone());

@@ -765,13 +765,13 @@ export interface components {
             /** @description The other job. */
             job: components["schemas"]["JobId"];
         };
-        /** @description What one device says to a job. */
+        /** @description The answer of one device to a job. */
         DeviceAnswer: {
             /** @description The device. */
             device: components["schemas"]["DeviceId"];
             /** @description Jobs that hold it and do not use it. */
             idle?: components["schemas"]["JobId"][];
-            /** @description All that stands in the way. */
+            /** @description All obstacles. */
             obstacles: components["schemas"]["Obstacle"][];
         };
         /** @description A GPU or a MIG instance of it: `s0/gpu3`, `s0/gpu3/mig1`. */
@@ -1037,14 +1037,14 @@ export interface components {
          * @enum {string}
          */
         HistoryOrder: "number" | "ended";
-        /** @description What one host says to a job without GPUs. */
+        /** @description The answer of one host to a job without GPUs. */
         HostAnswer: {
-            /** @description All that stands in the way. */
+            /** @description All obstacles. */
             obstacles: components["schemas"]["Obstacle"][];
             /** @description The server. */
             server: components["schemas"]["ServerId"];
         };
-        /** @description Cores and memory of a host: what a job said it needs, what is booked, what there is. */
+        /** @description Cores and memory of a host: what a job claims, what is booked, what there is. */
         HostClaim: {
             /**
              * Format: int32
@@ -1054,7 +1054,7 @@ export interface components {
             /** @description Memory. */
             memory: components["schemas"]["MiB"];
         };
-        /** @description What one host says to a job without GPUs. */
+        /** @description The answer of one host to a job without GPUs. */
         HostWhy: components["schemas"]["HostAnswer"] & {
             /** @description For people, a sentence each. */
             texts: string[];
@@ -2054,7 +2054,7 @@ export interface components {
             warnings?: string[];
         };
         /**
-         * @description The collocation mode a job asks for.
+         * @description The collocation mode a job requests.
          * @enum {string}
          */
         RequestedMode: "auto" | "streams" | "mps" | "mig";
@@ -2102,7 +2102,7 @@ export interface components {
         RetryBudget: {
             /**
              * Format: int32
-             * @description After an ordinary failure; none unless asked for.
+             * @description After an ordinary failure; none unless requested.
              */
             failure?: number;
             /**
@@ -2414,7 +2414,7 @@ export interface components {
          * @enum {string}
          */
         Signal: "checkpoint" | "terminate" | "kill";
-        /** @description Where a job stands, with what only that standing has. */
+        /** @description The state of a job, with the data of that state. */
         State: {
             /** @description Where it goes when released. */
             resumes: components["schemas"]["Resumes"];

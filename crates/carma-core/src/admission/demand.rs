@@ -8,7 +8,7 @@ use crate::JobId;
 use crate::config::Config;
 use crate::device::Device;
 use crate::fleet::{Fleet, Server};
-use crate::forecast::Character;
+use crate::forecast::InterferenceProfile;
 use crate::job::{HostClaim, Job, JobSpec, RankMemory};
 use crate::power::Load;
 use crate::sharing::{MigLayout, SharingMode};
@@ -30,10 +30,10 @@ pub(crate) struct Demand<'a> {
     /// When its time limit would end it if it started now.
     pub(crate) ends_at: Option<Time>,
     /// Its part in interference, computed when needed: most jobs fail the memory check before.
-    pub(crate) character: OnceCell<Character>,
+    pub(crate) profile: OnceCell<InterferenceProfile>,
     /// What it adds to power draw, and what that may come to; unset where there is no budget.
     pub(crate) power: Option<PowerDemand>,
-    /// The mode it asks for, where GPUs may be switched to that.
+    /// The mode it requests, where GPUs may be switched to that.
     pub(crate) switch: Option<SharingMode>,
 }
 
@@ -105,14 +105,14 @@ impl ReservedMemory {
 }
 
 impl<'a> Demand<'a> {
-    /// Works out what the job needs. An estimate above the largest devices asks for those, since estimates err;
+    /// Works out what the job needs. An estimate above the largest devices requires those, since estimates err;
     /// a known need does not give way.
     pub(crate) fn of(job: &'a Job, config: &Config, fleet: &Fleet, now: Time) -> Self {
         let spec = &job.spec;
         let largest = OnceCell::new();
         let raised = job.climb.floor;
         let whole = spec.exclusive || job.climb.whole_gpu;
-        // The published ring policy asks for no free memory at all when it knows nothing.
+        // The published ring policy requires no free memory at all when it knows nothing.
         let floor = if config.mapping.policy.floor || config.admission.reservations { config.admission.floor } else { MiB::ZERO };
         let need = |rank| {
             let need = spec.memory.of_rank(rank, config.mapping.basis);
@@ -141,18 +141,18 @@ impl<'a> Demand<'a> {
             host: spec.host_claim(),
             apart_from: &job.apart_from,
             ends_at: spec.time_limit.map(|limit| now + limit),
-            character: OnceCell::new(),
-            power: config.power.budget.map(|budget| PowerDemand { load: Load::of(Character::of(spec)), budget }),
+            profile: OnceCell::new(),
+            power: config.power.budget.map(|budget| PowerDemand { load: Load::of(InterferenceProfile::of(spec)), budget }),
             switch: spec.mode.sharing().filter(|mode| config.modes.allows(*mode)),
         }
     }
 
     /// Its part in interference.
-    pub(crate) fn character(&self) -> Character {
-        *self.character.get_or_init(|| Character::of(self.spec))
+    pub(crate) fn profile(&self) -> InterferenceProfile {
+        *self.profile.get_or_init(|| InterferenceProfile::of(self.spec))
     }
 
-    /// Whether a device that does not offer the mode it asks for could be switched to that, and hold this rank then.
+    /// Whether a device that does not offer the mode it requests could be switched to that, and hold this rank then.
     pub(crate) fn could_have(&self, device: &Device, need: &RankNeed) -> bool {
         let instance = || MigLayout::ALL[0].parts(device.spec.memory).first().is_some_and(|part| need.alone <= part.memory);
         self.switch.is_some_and(|mode| {

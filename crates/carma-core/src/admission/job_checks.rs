@@ -13,14 +13,14 @@ use crate::{DeviceId, JobId};
 /// A job, and the constraints on it besides the devices.
 #[derive(Clone, Copy)]
 pub(crate) struct JobQuestion<'a> {
-    /// What the job asks for.
+    /// What the job needs.
     pub(crate) demand: &'a Demand<'a>,
     /// How it would get onto the device.
     pub(crate) kind: PlacementKind,
     /// The rules in force.
     pub(crate) config: &'a Config,
-    /// What is kept for the head of the queue, when the job comes after it.
-    pub(crate) reservation: Option<&'a HeadReservation>,
+    /// What is kept for heads of the queue, when the job comes after them.
+    pub(crate) kept: &'a [HeadReservation],
     /// What is kept of a host for a job without GPUs that comes before it.
     pub(crate) host_kept: Option<HostReservation>,
     /// What it must leave to other users.
@@ -107,11 +107,16 @@ fn policy(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 }
 
 impl JobQuestion<'_> {
+    /// What is kept for other jobs: one that was the head before may pass the head now.
+    pub(super) fn kept_for_others(&self) -> impl Iterator<Item = &HeadReservation> {
+        self.kept.iter().filter(|kept| kept.head != self.demand.spec.id)
+    }
+
     /// What a policy that predicts makes of the job beside those on a device.
     pub(crate) fn predict(&self, device: &Device) -> Option<Result<Score, Obstacle>> {
         let Order::Predicted(prediction) = self.config.mapping.policy.order else { return None };
         let (mode, tenants) = (device.spec.mode, &device.tenants[..]);
-        Some((prediction.of)(&Encounter { newcomer: self.demand.character(), mode, tenants, limits: self.config.forecast }))
+        Some((prediction.of)(&Encounter { newcomer: self.demand.profile(), mode, tenants, limits: self.config.forecast }))
     }
 }
 
@@ -121,7 +126,7 @@ fn apart(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 }
 
 fn reserved(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
-    q.reservation?.objection(device.id(), q.demand.ends_at)
+    q.kept_for_others().find_map(|kept| kept.objection(device.id(), q.demand.ends_at))
 }
 
 fn fair_share(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {

@@ -12,7 +12,7 @@ pub struct HeadReservation {
     pub head: JobId,
     /// The devices, in order; none where nothing can be kept, because what the head waits for is drained, say.
     pub devices: Vec<DeviceId>,
-    /// When the head should be able to start; unset when no time limit tells, and then the devices are kept from now on.
+    /// When the head should be able to start; unset when no time limit is known, and then the devices are kept from now on.
     pub from: Option<Time>,
     /// What the head claims of a host: it is kept on the servers of the devices.
     pub host: HostClaim,
@@ -24,6 +24,11 @@ impl HeadReservation {
     /// Nothing is kept for this head yet.
     pub(crate) const fn nothing(head: JobId) -> Self {
         Self { head, devices: Vec::new(), from: None, host: HostClaim { cores: 0, memory: MiB::ZERO }, power: Watts(0.0) }
+    }
+
+    /// The reservation of this head, among those of a decision.
+    pub(crate) fn of(head: JobId, kept: &[Self]) -> Option<&Self> {
+        kept.iter().find(|kept| kept.head == head)
     }
 
     /// What keeps a later job off a device, if anything: it may pass only where it is gone in time.

@@ -13,7 +13,7 @@ mod queue;
 mod quotas;
 mod recovery;
 mod shares;
-mod slots;
+mod time_slices;
 mod window;
 
 pub use admission::*;
@@ -26,7 +26,7 @@ pub use queue::*;
 pub use quotas::*;
 pub use recovery::*;
 pub use shares::*;
-pub use slots::*;
+pub use time_slices::*;
 pub use window::*;
 
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,7 @@ sections! {
     /// Predictions for jobs that share a GPU, and their limits.
     forecast: ForecastConfig,
     /// Time slices.
-    slots: SlotConfig,
+    slots: TimeSliceConfig,
     /// Correction of placements that turn out badly.
     correction: CorrectionConfig,
     /// Jobs that hold a GPU without using it.

@@ -224,7 +224,7 @@ mod tests {
         let of = |jobs, gpus| QuotaUse { jobs, gpus, memory: MiB(9) };
         assert_eq!(quota.objection(of(1, 2), of(2, 0)), None);
         assert_eq!(quota.objection(of(1, 1), of(2, 2)), Some(OverQuota::Gpus { needed: 1, limit: 2, used: 2 }));
-        assert_eq!(quota.objection(of(1, 0), of(2, 5)), None, "it wants no GPU, and a lowered quota stops nobody");
+        assert_eq!(quota.objection(of(1, 0), of(2, 5)), None, "it wants no GPU, and a lowered quota stops no running job");
         assert_eq!(quota.objection(of(1, 0), of(3, 0)), Some(OverQuota::Jobs { limit: 3, used: 3 }));
     }
 }

@@ -1,4 +1,4 @@
-//! What keeps a device closed to every job, whichever job asks.
+//! What keeps a device closed to every job, whichever job it is.
 
 use super::{Device, Gate};
 use crate::config::{Config, FirstWindow, Foreign};

@@ -14,15 +14,14 @@ pub(crate) enum Basis {
 }
 
 impl Device {
-    /// Between which watts its draw lies: as the driver says, else as of an A100.
+    /// Between which watts its draw lies: as the driver reports, else as of an A100.
     pub fn power_range(&self) -> PowerRange {
         let typical = if self.id().instance.is_some() { PowerRange::A100.instance(1.0) } else { PowerRange::A100 };
         self.spec.power.unwrap_or(typical)
     }
 
     fn load(&self, basis: Basis) -> Load {
-        let sum =
-            |tenants: &mut dyn Iterator<Item = &Tenant>| tenants.fold(Load::NONE, |load, tenant| load.and(Load::of(tenant.character)));
+        let sum = |tenants: &mut dyn Iterator<Item = &Tenant>| tenants.fold(Load::NONE, |load, tenant| load.and(Load::of(tenant.profile)));
         let expected = sum(&mut self.tenants.iter());
         // What a GPU draws that is cut into instances is theirs.
         let power = (basis == Basis::Measured && !self.partitioned).then(|| self.telemetry.power()).flatten();

@@ -33,7 +33,7 @@ pub struct DeviceSpec {
     pub memory: MiB,
     /// How processes share it.
     pub mode: CollocationMode,
-    /// Between which watts its draw lies, where the driver says so.
+    /// Between which watts its draw lies, if the driver reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerRange>,
 }
@@ -54,7 +54,7 @@ pub struct Device {
     pub spec: DeviceSpec,
     /// It answers no more.
     pub lost: bool,
-    /// It takes nothing new, by an operator's wish.
+    /// It takes nothing new, because an operator drained it.
     pub drained: bool,
     /// Its host is short of memory, CPU or disk.
     pub host_short: bool,
@@ -80,7 +80,7 @@ pub struct Device {
     pub corrected: Option<Obstacle>,
     /// When the last attempt left it: for a window's time, what is seen may be of that one.
     pub(crate) left_at: Option<Time>,
-    /// The power limit that the rules want, and that was asked for.
+    /// The power limit that the rules give, and that was requested.
     pub(crate) wanted_limit: Option<Watts>,
     /// The power limit that was set for us; unset: the device's own.
     pub power_limit: Option<Watts>,
@@ -216,21 +216,21 @@ impl Device {
 
     /// Takes in a sample.
     pub(crate) fn sample(&mut self, sample: Sample, config: &Config, now: Time) {
-        // A sampler that repeats itself has not looked again.
+        // A repeated sample is no new reading.
         if self.telemetry.sample(sample, config.window.rule()) {
             self.sampled_at = Some(now);
         }
-        self.heard(config);
+        self.new_reading(config);
     }
 
     /// Takes in a finished window.
     pub(crate) fn summarise(&mut self, summary: Box<WindowSummary>, config: &Config) {
         self.telemetry = Telemetry::Summarised(summary);
         self.sampled_at = None;
-        self.heard(config);
+        self.new_reading(config);
     }
 
-    fn heard(&mut self, config: &Config) {
+    fn new_reading(&mut self, config: &Config) {
         self.released = MiB::ZERO;
         self.reassess(config);
     }
@@ -304,7 +304,7 @@ impl Device {
         let Some((tenant, seen_at)) = newcomer.and_then(|tenant| Some((tenant, tenant.seen_at?))) else { return };
         let TenantMemory::Reading(memory) = tenant.memory else { return };
         let took = memory <= tenant.reserved && memory >= tenant.reserved.share(MOST_OF_IT);
-        let predicted: f64 = self.tenants.iter().map(|tenant| tenant.character.smact).sum();
+        let predicted: f64 = self.tenants.iter().map(|tenant| tenant.profile.smact).sum();
         if took && self.risk.score(Metric::Smact).is_none_or(|smact| smact.get() <= predicted) {
             self.gate = Gate::closed_by(by, Some(until.min(seen_at + config.gate.confirmed + Seconds::TICK)));
         }
@@ -329,8 +329,8 @@ impl Device {
     /// How much slower an attempt is predicted to be on it than alone.
     pub(crate) fn predicted_slowdown(&self, attempt: AttemptId) -> f64 {
         let Some(me) = self.tenants.iter().find(|tenant| tenant.attempt == attempt) else { return 1.0 };
-        let others = self.tenants.iter().filter(|tenant| tenant.attempt != attempt).map(|tenant| tenant.character);
-        CoRunners::of(others).slowdown(me.character, self.spec.mode)
+        let others = self.tenants.iter().filter(|tenant| tenant.attempt != attempt).map(|tenant| tenant.profile);
+        CoRunners::of(others).slowdown(me.profile, self.spec.mode)
     }
 
     /// Updates the availability; called after every change of the device.

@@ -11,7 +11,7 @@ pub struct Switches {
     pub to: Option<GpuMode>,
     /// When its mode last changed.
     pub changed_at: Option<Time>,
-    /// What it cannot be switched to; asked for again only under other rules.
+    /// What it cannot be switched to; requested again only under other rules.
     pub refused: Vec<SharingMode>,
 }
 

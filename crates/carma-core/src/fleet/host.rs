@@ -6,13 +6,13 @@ use crate::AttemptId;
 use crate::job::HostClaim;
 use crate::units::MiB;
 
-/// What is booked of a host, and what was last heard of its memory.
+/// What is booked of a host, and the last reading of its memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Host {
     /// What attempts have booked.
     pub booked: HostClaim,
     /// Memory that was available at the last reading.
-    heard: Option<MiB>,
+    reading: Option<MiB>,
     /// Memory claimed by attempts launched since: it is not in that reading.
     launched: BTreeMap<AttemptId, MiB>,
 }
@@ -20,13 +20,13 @@ pub struct Host {
 impl Host {
     /// Memory that is available now; unset: never read.
     pub fn available(&self) -> Option<MiB> {
-        Some(self.heard? - self.launched.values().copied().sum())
+        Some(self.reading? - self.launched.values().copied().sum())
     }
 
     /// Notes a reading of what is available.
     pub(crate) fn set_available(&mut self, available: MiB) {
         self.launched.clear();
-        self.heard = Some(available);
+        self.reading = Some(available);
     }
 
     /// Books a claim, whether it fits or not: a running attempt has its resources already.

@@ -200,7 +200,7 @@ impl Fleet {
         debug_assert!(none.is_none());
     }
 
-    /// The best server by `visit`, which is asked only of servers that `bound` does not rule out: see [`Tree::best`].
+    /// The best server by `visit`, which is called only for servers that `bound` does not rule out: see [`Tree::best`].
     pub(crate) fn best<'a, T>(
         &'a self,
         range: Range<usize>,

@@ -51,7 +51,7 @@ pub(crate) struct Summary {
     power_left: Watts,
 }
 
-/// Which offer is asked for.
+/// Which offer a search needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OfferKind {
     /// Idle devices.

@@ -89,15 +89,15 @@ impl Tree {
         let middle = usize::midpoint(branch.leaves.start, branch.leaves.end);
         let left = Branch { node: 2 * branch.node, leaves: branch.leaves.start..middle };
         let right = Branch { node: 2 * branch.node + 1, leaves: middle..branch.leaves.end };
-        let promise = |branch: &Branch| {
+        let best_case = |branch: &Branch| {
             let overlaps = branch.leaves.start < range.end && range.start < branch.leaves.end;
             let score = overlaps.then(|| bound(&self.nodes[branch.node])).flatten()?;
             Some((score, branch.leaves.start.max(range.start)))
         };
-        let mut children = [(promise(&left), left), (promise(&right), right)];
-        children.sort_by_key(|(promise, _)| promise.unwrap_or((Score(u64::MAX), usize::MAX)));
-        for (promise, child) in children {
-            if promise.is_some_and(|promise| best.as_ref().is_none_or(|(beaten, _)| promise < *beaten)) {
+        let mut children = [(best_case(&left), left), (best_case(&right), right)];
+        children.sort_by_key(|(best_case, _)| best_case.unwrap_or((Score(u64::MAX), usize::MAX)));
+        for (best_case, child) in children {
+            if best_case.is_some_and(|best_case| best.as_ref().is_none_or(|(beaten, _)| best_case < *beaten)) {
                 self.descend(&child, range, bound, visit, best);
             }
         }

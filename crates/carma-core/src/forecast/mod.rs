@@ -1,4 +1,4 @@
-//! What becomes of jobs that share a GPU: predicted speeds, from what is expected of each.
+//! Predicted speeds of jobs that share a GPU.
 //!
 //! A job has a *pressure* (what it does to others) and a *sensitivity* (what others do to it):
 //!
@@ -7,12 +7,12 @@
 //! ```
 //!
 //! Only what a manager knows before a first run goes into it: counters and memory as estimated. The constants are a fit to published pairs with counters
-//! blurred as estimates are, and are no simulator's.
+//! blurred as estimates are. The simulator uses other constants.
 
-mod character;
 mod limits;
+mod profile;
 mod speeds;
 
-pub use character::Character;
 pub use limits::{ForecastConfig, ForecastSettings};
+pub use profile::InterferenceProfile;
 pub use speeds::{CoRunners, speeds};

@@ -1,6 +1,6 @@
 //! Speeds of jobs that share a GPU.
 
-use super::Character;
+use super::InterferenceProfile;
 use crate::sharing::CollocationMode;
 
 /// By how much several co-runners add more than their sum: the exponent of their number.
@@ -26,13 +26,13 @@ pub struct CoRunners {
 
 impl CoRunners {
     /// Of these jobs.
-    pub fn of(jobs: impl IntoIterator<Item = Character>) -> Self {
+    pub fn of(jobs: impl IntoIterator<Item = InterferenceProfile>) -> Self {
         jobs.into_iter().fold(Self::default(), Self::with)
     }
 
     /// With one more.
     #[must_use]
-    pub fn with(self, job: Character) -> Self {
+    pub fn with(self, job: InterferenceProfile) -> Self {
         Self {
             jobs: self.jobs + 1,
             pressure: self.pressure + job.pressure,
@@ -45,7 +45,7 @@ impl CoRunners {
 
     /// Without one of them.
     #[must_use]
-    pub fn without(self, job: Character) -> Self {
+    pub fn without(self, job: InterferenceProfile) -> Self {
         Self {
             jobs: self.jobs.saturating_sub(1),
             pressure: (self.pressure - job.pressure).max(0.0),
@@ -57,16 +57,16 @@ impl CoRunners {
     }
 
     /// How much longer a step of a job takes beside these.
-    pub fn slowdown(&self, job: Character, mode: CollocationMode) -> f64 {
+    pub fn slowdown(&self, job: InterferenceProfile, mode: CollocationMode) -> f64 {
         self.slowdown_by(self.pressure, job, mode)
     }
 
     /// The same if jobs without an estimate have a higher pressure than assumed.
-    pub fn worst_slowdown(&self, job: Character, mode: CollocationMode) -> f64 {
+    pub fn worst_slowdown(&self, job: InterferenceProfile, mode: CollocationMode) -> f64 {
         self.slowdown_by(self.pressure + self.doubted, job, mode)
     }
 
-    fn slowdown_by(&self, pressure: f64, job: Character, mode: CollocationMode) -> f64 {
+    fn slowdown_by(&self, pressure: f64, job: InterferenceProfile, mode: CollocationMode) -> f64 {
         let host = 1.0 + OF_HOST * f64::from(self.jobs);
         // What is left after taking one out of a sum is not quite nothing.
         if self.squares <= 1e-9 {
@@ -81,13 +81,13 @@ impl CoRunners {
 /// The speed of each of these jobs on one GPU, 1 being its speed alone.
 ///
 /// ```
-/// use carma_core::{Character, CollocationMode, speeds};
-/// let heavy = Character { pressure: 0.8, sensitivity: 1.0, smact: 0.9, drama: 0.4, doubt: 0.0 };
-/// let light = Character { pressure: 0.1, ..heavy };
+/// use carma_core::{InterferenceProfile, CollocationMode, speeds};
+/// let heavy = InterferenceProfile { pressure: 0.8, sensitivity: 1.0, smact: 0.9, drama: 0.4, doubt: 0.0 };
+/// let light = InterferenceProfile { pressure: 0.1, ..heavy };
 /// let together = speeds(&[heavy, light], CollocationMode::Streams);
 /// assert!(together[0] > 0.85 && together[1] < 0.6);
 /// ```
-pub fn speeds(jobs: &[Character], mode: CollocationMode) -> Vec<f64> {
+pub fn speeds(jobs: &[InterferenceProfile], mode: CollocationMode) -> Vec<f64> {
     let all = CoRunners::of(jobs.iter().copied());
     jobs.iter().map(|job| 1.0 / all.without(*job).slowdown(*job, mode)).collect()
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::MiB;
 
-/// Cores and memory of a host: what a job said it needs, what is booked, what there is.
+/// Cores and memory of a host: what a job claims, what is booked, what there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct HostClaim {

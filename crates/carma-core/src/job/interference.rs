@@ -1,4 +1,4 @@
-//! What was seen of a job's part in interference, beyond what its counters tell.
+//! What was seen of a job's part in interference, beyond what its counters predict.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub struct Interference {
     pub sensitivity: f64,
 }
 
-/// Slowdowns are not told apart more finely, and nothing is learned from less.
+/// Smaller differences between slowdowns are noise: nothing is learned from them.
 const LEAST: f64 = 0.05;
 /// Whatever was seen, a forecast is not changed by a smaller or a larger factor.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.5..=4.0;
@@ -24,7 +24,7 @@ impl Default for Interference {
 }
 
 impl Interference {
-    /// The least that others do to any job, of what its counters let expect.
+    /// The least that others do to any job, as a share of the prediction from its counters.
     pub(crate) const LEAST_SENSITIVITY: f64 = *FACTORS.start();
 
     /// As forecasts were right.
@@ -37,7 +37,7 @@ impl Interference {
         [self.pressure, self.sensitivity].iter().all(|factor| FACTORS.contains(factor))
     }
 
-    /// The factor by which both sides of an encounter were misjudged: half of what is left to explain lies with the one that was slowed
+    /// The factor by which the predictions for both sides were wrong: half of what is left to explain lies with the one that was slowed
     /// down, half with those that slowed it.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! What a job is: what it asks for, what is known of it, and where it stands.
+//! What a job is: its request, what is known about it, and its state.
 
 mod host_claim;
 mod interference;
@@ -29,7 +29,7 @@ use crate::{AttemptId, JobId};
 /// A job the scheduler has accepted, with its history so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// What was asked for, with later changes and estimates.
+    /// Its request, with later changes and estimates.
     pub spec: JobSpec,
     /// The state of the job.
     pub state: State,

@@ -1,4 +1,4 @@
-//! How long a job still takes, as far as can be told.
+//! How long a job still takes, as far as it is known.
 
 use super::{Job, JobSpec};
 use crate::units::{Seconds, Time};

@@ -1,4 +1,4 @@
-//! What a user asks for when submitting a job.
+//! What a user requests when submitting a job.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -19,12 +19,12 @@ use crate::{ArrayId, GroupId, JobId, UserId};
 /// assert!(job.validate().is_ok());
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "wishes that do not depend on each other")]
+#[expect(clippy::struct_excessive_bools, reason = "options that do not depend on each other")]
 pub struct JobSpec {
     /// Its name, new to the scheduler.
     pub id: JobId,
     /// The user that submitted it.
-    #[serde(default = "nobody")]
+    #[serde(default = "unknown_user")]
     pub user: UserId,
     /// The group it is accounted to.
     #[serde(default = "no_group")]
@@ -38,10 +38,10 @@ pub struct JobSpec {
     /// What is known of its memory.
     #[serde(default)]
     pub memory: MemoryNeed,
-    /// Cores of the host it needs, where it says so.
+    /// Cores of the host it needs, if it is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
-    /// Memory of the host it needs, where it says so.
+    /// Memory of the host it needs, if it is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_memory: Option<MiB>,
     /// What is known of how busy it keeps a GPU when alone.
@@ -83,7 +83,7 @@ pub struct JobSpec {
     /// The collocation mode it wants.
     #[serde(default)]
     pub mode: RequestedMode,
-    /// It can write a checkpoint when asked and resume from it.
+    /// It can write a checkpoint on request and resume from it.
     #[serde(default)]
     pub may_checkpoint: bool,
     /// How often it may be started again.
@@ -91,7 +91,7 @@ pub struct JobSpec {
     pub retries: RetryBudget,
 }
 
-fn nobody() -> UserId {
+fn unknown_user() -> UserId {
     UserId(0)
 }
 
@@ -108,7 +108,7 @@ impl JobSpec {
     pub fn new(id: JobId) -> Self {
         Self {
             id,
-            user: nobody(),
+            user: unknown_user(),
             group: no_group(),
             gpus: 1,
             may_span_servers: false,
@@ -133,7 +133,7 @@ impl JobSpec {
         }
     }
 
-    /// What it claims of the host it is launched on; nothing where it said nothing.
+    /// What it claims of the host it is launched on; nothing if none is given.
     pub fn host_claim(&self) -> HostClaim {
         HostClaim { cores: self.cpus.unwrap_or(0), memory: self.host_memory.unwrap_or_default() }
     }
@@ -290,7 +290,7 @@ pub struct RetryBudget {
     /// After running out of GPU memory; unset: as often as the recovery ladder leads on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_memory: Option<u32>,
-    /// After an ordinary failure; none unless asked for.
+    /// After an ordinary failure; none unless requested.
     #[serde(default)]
     pub failure: u32,
 }

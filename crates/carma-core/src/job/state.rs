@@ -27,7 +27,7 @@ use super::placement::Placement;
 use crate::AttemptId;
 use crate::units::{MiB, Time};
 
-/// Where a job stands, with what only that standing has.
+/// The state of a job, with the data of that state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]

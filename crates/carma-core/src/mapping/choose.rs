@@ -40,7 +40,7 @@ pub(super) fn candidates<'a>(server: &'a Server, question: &JobQuestion<'_>, now
         };
         let Some(score) = score else { continue };
         let stale = grown_stale(device, question.config, now).is_some();
-        let pays = || !question.packs || packing_pays(device, question.demand.character(), question.config.forecast);
+        let pays = || !question.packs || packing_pays(device, question.demand.profile(), question.config.forecast);
         let powered = || admission::power_objection(question, server, device).is_none();
         if !stale && admission::first_job_obstacle(question, least, device).is_none() && pays() && powered() {
             let score = question.predict(device).filter(|_| question.kind == PlacementKind::Share).and_then(Result::ok).unwrap_or(score);

@@ -6,7 +6,7 @@ use super::choose::{self, Candidate, Choice, Chosen};
 use crate::admission::{self, Demand, JobQuestion, RankNeed};
 use crate::device::Device;
 use crate::fleet::{Fleet, OfferKind, Server, Summary};
-use crate::forecast::Character;
+use crate::forecast::InterferenceProfile;
 use crate::job::{Granted, Placement};
 use crate::modes::thread_share;
 use crate::obstacle::PlacementKind;
@@ -110,7 +110,7 @@ fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
     choose::assign(&servers.concat(), None, question).map(|choice| choice.devices)
 }
 
-/// Whether the job could run if everything else ended: what is too large for every server says so instead of blocking
+/// Whether the job could run if everything else ended: a job that is too large for every server is set aside instead of blocking
 /// the queue.
 pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
     let ranks = &demand.ranks;
@@ -153,7 +153,7 @@ fn limits(device: &Device, need: &RankNeed, question: &JobQuestion<'_>) -> Limit
         (CollocationMode::Mps { .. }, _) if question.demand.spec.mode != RequestedMode::Streams => Limits::Mps {
             active_threads: question.config.mps.active_threads.or_else(|| {
                 let by_need = question.config.modes.thread_shares;
-                by_need.then(|| thread_share(Character::of(question.demand.spec))).flatten()
+                by_need.then(|| thread_share(InterferenceProfile::of(question.demand.spec))).flatten()
             }),
             // Only a known need is enforced: an estimate that errs would make the very crash it is to prevent.
             memory: need.known.filter(|_| question.config.mps.limit_memory),

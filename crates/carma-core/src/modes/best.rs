@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::progress::{Progress, apart, together};
 use crate::UserId;
 use crate::config::Config;
-use crate::forecast::Character;
+use crate::forecast::InterferenceProfile;
 use crate::sharing::{CollocationMode, GpuMode, MigLayout, Part, RequestedMode, SharingMode};
 use crate::units::{MiB, Seconds};
 
@@ -17,13 +17,13 @@ pub struct WaitingJob {
     /// The user.
     pub user: UserId,
     /// What it does to others, and others to it.
-    pub character: Character,
+    pub profile: InterferenceProfile,
     /// Memory it needs.
     pub memory: MiB,
     /// It must have a GPU, or several, for itself.
     pub whole: bool,
-    /// The mode it asks for.
-    pub wish: RequestedMode,
+    /// The mode it requests.
+    pub requested: RequestedMode,
     /// How long it should take, where that is known.
     pub expected: Option<Seconds>,
 }
@@ -32,11 +32,11 @@ impl WaitingJob {
     /// Whether it could run on a GPU with this memory that is shared this way.
     fn accepts(&self, mode: SharingMode, memory: MiB) -> bool {
         match mode {
-            SharingMode::Streams => matches!(self.wish, RequestedMode::Auto | RequestedMode::Streams),
-            SharingMode::Mps => matches!(self.wish, RequestedMode::Auto | RequestedMode::Mps),
+            SharingMode::Streams => matches!(self.requested, RequestedMode::Auto | RequestedMode::Streams),
+            SharingMode::Mps => matches!(self.requested, RequestedMode::Auto | RequestedMode::Mps),
             SharingMode::Mig => {
                 let largest = MigLayout::ALL[0].parts(memory).first().map_or(MiB::ZERO, |part| part.memory);
-                matches!(self.wish, RequestedMode::Auto | RequestedMode::Mig) && !self.whole && self.memory <= largest
+                matches!(self.requested, RequestedMode::Auto | RequestedMode::Mig) && !self.whole && self.memory <= largest
             }
         }
     }
@@ -51,7 +51,7 @@ pub struct CurrentGpu {
     pub mode: SharingMode,
     /// Its instances, where it is cut.
     pub parts: Vec<Part>,
-    /// What it cannot be switched to, by what its driver said.
+    /// What it cannot be switched to, because its driver refused.
     pub refused: Vec<SharingMode>,
 }
 
@@ -146,8 +146,8 @@ mod tests {
 
     fn job(user: u32, smact: f64, memory: u64) -> WaitingJob {
         let pressure = smact * memory as f64 / 20_000.0;
-        let character = Character { pressure, sensitivity: 1.0, smact, drama: smact / 3.0, doubt: 0.0 };
-        WaitingJob { user: UserId(user), character, memory: MiB(memory), whole: false, wish: RequestedMode::Auto, expected: None }
+        let profile = InterferenceProfile { pressure, sensitivity: 1.0, smact, drama: smact / 3.0, doubt: 0.0 };
+        WaitingJob { user: UserId(user), profile, memory: MiB(memory), whole: false, requested: RequestedMode::Auto, expected: None }
     }
 
     fn whole(mode: SharingMode) -> CurrentGpu {

@@ -50,7 +50,7 @@ pub(super) fn together(jobs: &[&WaitingJob], memory: MiB, mode: CollocationMode,
         if job.memory > left && !on_it.is_empty() {
             continue;
         }
-        on_it.push(job.character);
+        on_it.push(job.profile);
         let speeds = speeds(&on_it, mode);
         let total: f64 = speeds.iter().sum();
         if total <= best || speeds.iter().any(|speed| speed * bound < 1.0) {
@@ -66,7 +66,7 @@ pub(super) fn together(jobs: &[&WaitingJob], memory: MiB, mode: CollocationMode,
 pub(super) fn apart(jobs: &[&WaitingJob], mut parts: Vec<Part>, bound: f64) -> f64 {
     let mut total = 0.0;
     for job in jobs {
-        let slowdown = |part: &Part| slice_slowdown(job.character.smact, part.share());
+        let slowdown = |part: &Part| slice_slowdown(job.profile.smact, part.share());
         let fits = |part: &Part| job.memory <= part.memory && slowdown(part) <= bound;
         let fitting = (0..parts.len()).filter(|place| fits(&parts[*place]));
         let quickest =

@@ -1,7 +1,7 @@
 //! CARMA's own policy: the device where the job adds most to total progress, slows no job too much and adds enough.
 
 use super::{Encounter, Facts, Order, Policy, Prediction, Score, never};
-use crate::forecast::{Character, CoRunners};
+use crate::forecast::{CoRunners, InterferenceProfile};
 use crate::job::Interference;
 use crate::obstacle::Obstacle;
 use crate::sharing::CollocationMode;
@@ -10,7 +10,7 @@ use crate::tenant::Tenant;
 
 pub(crate) static POLICY: Policy = Policy {
     name: "carma",
-    about: "predicted progress: where the job adds most and slows nobody too much",
+    about: "predicted progress: where the job adds most and slows no job too much",
     shares: true,
     screened: false,
     floor: true,
@@ -25,14 +25,14 @@ fn score(gain: f64) -> Score {
 
 /// A newcomer adds no more than its own progress.
 fn least(facts: &Facts<'_>) -> Score {
-    let unfelt = Character { sensitivity: Interference::LEAST_SENSITIVITY, ..Character::IDLE };
+    let unfelt = InterferenceProfile { sensitivity: Interference::LEAST_SENSITIVITY, ..InterferenceProfile::IDLE };
     // Of two modes, the one that disturbs less.
     let mode = CollocationMode::Mps { exclusive_process: false };
     score(1.0 / co_runners(facts.tenants).slowdown(unfelt, mode))
 }
 
 fn co_runners(tenants: &[Tenant]) -> CoRunners {
-    CoRunners::of(tenants.iter().map(|tenant| tenant.character))
+    CoRunners::of(tenants.iter().map(|tenant| tenant.profile))
 }
 
 fn predict(encounter: &Encounter<'_>) -> Result<Score, Obstacle> {
@@ -44,20 +44,20 @@ fn predict(encounter: &Encounter<'_>) -> Result<Score, Obstacle> {
             return Err(Obstacle::PredictedActivity { metric, percent: percent(predicted), limit: percent(limit) });
         }
     }
-    let too_slow = |whom, slowdown| Obstacle::PredictedSlowdown { whom, percent: percent(slowdown), limit: percent(limits.slowdown) };
+    let too_slow = |slowed, slowdown| Obstacle::PredictedSlowdown { slowed, percent: percent(slowdown), limit: percent(limits.slowdown) };
     let worst = before.worst_slowdown(newcomer, mode);
     if worst > limits.slowdown {
         return Err(too_slow(None, worst));
     }
     let mut gain = 1.0 / before.slowdown(newcomer, mode);
     for tenant in tenants {
-        let others = before.without(tenant.character);
+        let others = before.without(tenant.profile);
         let co_runners = others.with(newcomer);
-        let worst = co_runners.worst_slowdown(tenant.character, mode);
+        let worst = co_runners.worst_slowdown(tenant.profile, mode);
         if worst > limits.slowdown {
             return Err(too_slow(Some(tenant.attempt.job), worst));
         }
-        gain -= 1.0 / others.slowdown(tenant.character, mode) - 1.0 / co_runners.slowdown(tenant.character, mode);
+        gain -= 1.0 / others.slowdown(tenant.profile, mode) - 1.0 / co_runners.slowdown(tenant.profile, mode);
     }
     if gain < limits.gain {
         return Err(Obstacle::LittleGain { percent: percent(gain.max(0.0)), least: percent(limits.gain) });

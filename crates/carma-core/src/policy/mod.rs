@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::forecast::{Character, ForecastConfig};
+use crate::forecast::{ForecastConfig, InterferenceProfile};
 use crate::job::{JobSpec, MemoryBasis};
 use crate::obstacle::Obstacle;
 use crate::risk::Risk;
@@ -63,7 +63,7 @@ pub static POLICIES: [&Policy; 9] = [
 /// What may stand before a policy's name, and what it changes.
 pub static VARIANTS: [(&str, &str); 2] = [
     ("est-", "goes by estimates even where a need is declared"),
-    ("or-", "asks for the configured floor of free memory whatever the job, and relies on recovery"),
+    ("or-", "requires the configured floor of free memory whatever the job, and relies on recovery"),
 ];
 
 /// An order of preference.
@@ -92,7 +92,7 @@ pub struct Prediction {
 #[derive(Debug, Clone, Copy)]
 pub struct Encounter<'a> {
     /// What is expected of the job.
-    pub newcomer: Character,
+    pub newcomer: InterferenceProfile,
     /// How the device is shared.
     pub mode: CollocationMode,
     /// Our attempts on it.

@@ -1,7 +1,7 @@
 //! How much of a device's power range is in use.
 
 use super::PowerRange;
-use crate::forecast::Character;
+use crate::forecast::InterferenceProfile;
 
 /// A share of a device's power range, from 0 (it idles) to 1 (it draws all it can).
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
@@ -20,7 +20,7 @@ impl Load {
     }
 
     /// Of a job that is alone. The constants are a fit to measured trainings on an A100; other devices are taken to draw the same share.
-    pub(crate) fn of(job: Character) -> Self {
+    pub(crate) fn of(job: InterferenceProfile) -> Self {
         Self::of_watts(30.6 + 242.2 * job.smact + 75.1 * job.drama, PowerRange::A100)
     }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn job(smact: f64, drama: f64) -> Load {
-        Load::of(Character { smact, drama, ..Character::IDLE })
+        Load::of(InterferenceProfile { smact, drama, ..InterferenceProfile::IDLE })
     }
 
     #[test]
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn what_is_beyond_a_load_makes_up_for_it() {
-        let (told, measured) = (job(0.3, 0.1), job(0.7, 0.2));
-        assert!((told.and(measured.beyond(told)).left() - measured.left()).abs() < 1e-12);
-        assert_eq!(told.beyond(measured), Load::NONE);
+        let (estimated, measured) = (job(0.3, 0.1), job(0.7, 0.2));
+        assert!((estimated.and(measured.beyond(estimated)).left() - measured.left()).abs() < 1e-12);
+        assert_eq!(estimated.beyond(measured), Load::NONE);
     }
 }

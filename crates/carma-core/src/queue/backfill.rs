@@ -47,7 +47,7 @@ pub(crate) fn plan_reservation(fleet: &Fleet, question: JobQuestion<'_>, now: Ti
     }
 }
 
-/// When a device is free for a rank of the head. The order says what is sooner.
+/// When a device is free for a rank of the head. The smaller value is sooner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Ready {
     At(Time),

@@ -19,7 +19,7 @@ pub(crate) struct Quotas {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Account {
-    /// What each job takes that runs or stands in a queue.
+    /// What each job takes that runs or is queued.
     turns: BTreeMap<JobId, QuotaUse>,
     /// The sum of that.
     taken: QuotaUse,

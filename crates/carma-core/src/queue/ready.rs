@@ -108,7 +108,7 @@ impl Queues {
         }
     }
 
-    /// Takes a job out, wherever it stands.
+    /// Takes a job out, from any queue.
     pub(crate) fn remove(&mut self, place: &Place) {
         self.main.remove(place);
         for queue in self.others_mut() {
@@ -128,7 +128,7 @@ impl Queues {
         }
     }
 
-    /// Puts a job that stands in no queue aside as too large.
+    /// Puts a job that is in no queue aside as too large.
     pub(crate) fn set_aside(&mut self, place: Place) {
         self.too_large.insert(place);
     }
@@ -142,7 +142,7 @@ impl Queues {
         self.too_large.contains(place)
     }
 
-    /// Whether the job stands in a queue.
+    /// Whether the job is in a queue.
     pub(crate) fn contains(&self, place: &Place) -> bool {
         self.main.contains(place) || self.others().iter().any(|queue| queue.contains(place))
     }

@@ -1,4 +1,4 @@
-//! The recovery ladder: each out-of-memory crash asks for more, until there is no more to ask for.
+//! The recovery ladder: each out-of-memory crash raises the requirement, until nothing larger exists.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub struct Climb {
 /// What is known about a crash.
 #[derive(Debug, Clone, Copy)]
 pub struct OomContext {
-    /// What the attempt could count on, per device: its need, its floor, or what it was seen to reach or told that it needed.
+    /// What the attempt could count on, per device: its need, its floor, or what it was seen to use or reported as its need.
     pub had: MiB,
     /// The memory of the smallest device it ran on: every rank will ask for the same.
     pub capacity: MiB,

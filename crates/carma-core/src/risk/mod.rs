@@ -30,7 +30,7 @@ impl Risk {
         for metric in SCORED {
             scores[metric] = score(metric);
         }
-        // Utilisation says little beside SM activity, so it is scored only without that.
+        // Utilisation adds little to SM activity, so it is scored only without that.
         if scores[Metric::Smact].is_none() {
             scores[Metric::Utilisation] = score(Metric::Utilisation);
         }
@@ -42,7 +42,7 @@ impl Risk {
         self.scores[metric]
     }
 
-    /// The score that stands for how busy the GPU is: SM activity, else utilisation.
+    /// The score for how busy the GPU is: SM activity, else utilisation.
     pub fn busy(&self) -> Option<(Metric, Fraction)> {
         [Metric::Smact, Metric::Utilisation].into_iter().find_map(|metric| Some((metric, self.score(metric)?)))
     }

@@ -87,7 +87,7 @@ impl Screen {
         let seconds = [(Metric::Smocc, self.smocc), (Metric::Drama, self.drama)];
         let known = || seconds.iter().filter_map(|(metric, limit)| Some((*metric, risk.score(*metric)?, (*limit)?)));
         if known().next().is_none() {
-            // No second opinion is asked for, or none can be had: SM activity alone decides.
+            // No second metric is configured or measured: SM activity alone decides.
             return busy(None);
         }
         let passed = known().find(|(_, score, limit)| score >= limit)?;

@@ -28,7 +28,7 @@ pub enum Action {
     Signal {
         /// Which.
         attempt: AttemptId,
-        /// What it is told.
+        /// The signal.
         signal: Signal,
         /// Why.
         reason: StopReason,
@@ -58,7 +58,7 @@ pub enum Action {
         /// Why.
         reason: RequeueReason,
     },
-    /// The job is over; the outcome says why.
+    /// The job is over; the outcome has the reason.
     Finish {
         /// Which.
         job: JobId,
@@ -131,7 +131,7 @@ pub enum Signal {
 pub enum RequeueReason {
     /// Its attempt ended this way, and it is tried again.
     After(Verdict),
-    /// A user asked for it.
+    /// A user requested it.
     Requested,
     /// Its time slice was over, and other jobs waited.
     #[serde(rename = "slot_over")]

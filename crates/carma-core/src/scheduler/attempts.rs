@@ -1,4 +1,4 @@
-//! The life of an attempt: launched, seen, told to stop, ended, and what comes after.
+//! The life of an attempt: launched, seen, signalled to stop, ended, and the next step.
 
 use super::action::{Action, LaunchReason, RequeueReason, Signal};
 use super::timers::Timer;
@@ -203,12 +203,12 @@ impl Scheduler {
         let demand = self.demand(job, now);
         let devices = || active.placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
         let ours = |tenant: &&Tenant| tenant.attempt == active.attempt;
-        // Every rank will ask for the same, so the smallest device says how far that can go.
+        // Every rank will ask for the same, so the smallest device is the limit.
         let capacity = devices().map(|device| device.spec.memory).min()?;
         let reading = devices().flat_map(|device| &device.tenants).filter(ours).map(Tenant::attributed);
-        let asked = demand.ranks.iter().map(|need| if demand.needs_idle { capacity } else { need.to_share });
-        let had = asked.chain(reading).chain(active.needed).max().unwrap_or(MiB::ZERO).min(capacity);
-        // What told that it needs more than the device has needs no second try there.
+        let requested = demand.ranks.iter().map(|need| if demand.needs_idle { capacity } else { need.to_share });
+        let had = requested.chain(reading).chain(active.needed).max().unwrap_or(MiB::ZERO).min(capacity);
+        // An attempt that reported a need above the device's memory is not tried there again.
         let too_large = active.needed.filter(|needed| *needed > capacity);
         let nobody_else = devices().all(|device| device.tenants.len() == 1 && device.foreign.is_empty());
         let alone = too_large.is_some() || job.spec.exclusive || !self.config.mapping.policy.shares || job.climb.whole_gpu && nobody_else;

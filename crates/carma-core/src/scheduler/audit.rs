@@ -43,7 +43,7 @@ impl Scheduler {
             expect(sum == server.host.booked, &|| format!("{} booked {:?} for claims of {sum:?}", server.spec.id, server.host.booked));
         }
         for gpu in self.wrong_switches() {
-            expect(false, &|| format!("{gpu} is being switched with jobs on it, or for nobody"));
+            expect(false, &|| format!("{gpu} is being switched with jobs on it, or is not on record as such"));
         }
         for user in self.quotas.wrong_sums() {
             expect(false, &|| format!("the account of {user} does not add up"));

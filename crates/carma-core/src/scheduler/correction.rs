@@ -43,7 +43,7 @@ impl Scheduler {
     fn part(&mut self, slowed: AttemptId, device: DeviceId, now: Time, actions: &mut Vec<Action>) {
         let Some(device) = self.fleet.device(device) else { return };
         let others = device.tenants.iter().filter(|tenant| tenant.attempt != slowed);
-        let heaviest = others.max_by(|a, b| a.character.pressure.total_cmp(&b.character.pressure));
+        let heaviest = others.max_by(|a, b| a.profile.pressure.total_cmp(&b.profile.pressure));
         let me = device.tenants.iter().find(|tenant| tenant.attempt == slowed);
         let (Some(heaviest), Some(me)) = (heaviest, me) else { return };
         let pair = [(me, heaviest), (heaviest, me)];

@@ -31,22 +31,22 @@ impl Scheduler {
     }
 
     /// The next job that can start and where, past which head; or one that no host could ever hold.
-    #[expect(clippy::type_complexity, reason = "said in one line above, and used in one place")]
+    #[expect(clippy::type_complexity, reason = "explained in the line above, and used in one place")]
     fn next_cpu_start(&self, now: Time) -> Option<(JobId, Option<(ServerId, Option<JobId>)>)> {
         self.queues.next_cpu_jobs().find_map(|id| {
             let job = self.jobs.get(&id)?;
             let demand = self.demand(job, now);
-            let Some(server) = self.host_for(&demand, None) else {
+            let Some(server) = self.host_for(&demand, &[]) else {
                 return (!could_ever_hold(&self.fleet, &demand)).then_some((id, None));
             };
             // Worked out only where there is something to keep it from.
             let Some(kept) = self.kept_for_claiming_head(job, now) else { return Some((id, Some((server, None)))) };
-            let server = self.host_for(&demand, Some(&kept))?;
+            let server = self.host_for(&demand, std::slice::from_ref(&kept))?;
             Some((id, Some((server, Some(kept.head)))))
         })
     }
 
-    fn host_for(&self, demand: &Demand<'_>, kept: Option<&HeadReservation>) -> Option<ServerId> {
+    fn host_for(&self, demand: &Demand<'_>, kept: &[HeadReservation]) -> Option<ServerId> {
         let question = self.question(demand, PlacementKind::Idle, kept);
         self.fleet.best(
             0..self.fleet.servers().len(),

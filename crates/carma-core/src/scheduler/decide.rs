@@ -15,8 +15,9 @@ impl Scheduler {
     /// Starts every job that may start: jobs without GPUs whenever a host takes them; jobs with GPUs in order, until one
     /// must wait; then, with backfill, those behind it that do not make it wait longer.
     pub(super) fn decide(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let mut kept = Vec::new();
         loop {
-            self.start_gpu_jobs(now, actions);
+            self.start_gpu_jobs(&mut kept, now, actions);
             // Last, because a job that is set aside as too large may give its turn in an array to one without GPUs.
             self.start_cpu_jobs(now, actions);
             if self.dirty == DirtyScope::Nothing {
@@ -25,25 +26,25 @@ impl Scheduler {
         }
     }
 
-    fn start_gpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {
+    fn start_gpu_jobs(&mut self, kept: &mut Vec<HeadReservation>, now: Time, actions: &mut Vec<Action>) {
         self.review_critical(now);
         let mut dirty = std::mem::take(&mut self.dirty);
         if self.fleet.take_improved() {
             dirty = DirtyScope::Anything;
             self.time_slices.look_again();
         }
-        let mut newcomers = match dirty {
+        let mut new_jobs = match dirty {
             DirtyScope::Nothing => return,
-            DirtyScope::Newcomers(jobs) if self.head().is_none_or(|head| !jobs.contains(&head)) => Some(jobs),
-            DirtyScope::Newcomers(_) | DirtyScope::Anything => None,
+            DirtyScope::NewJobs(jobs) if self.head().is_none_or(|head| !jobs.contains(&head)) => Some(jobs),
+            DirtyScope::NewJobs(_) | DirtyScope::Anything => None,
         };
         loop {
-            if newcomers.is_none() {
-                self.start_in_order(now, actions);
+            if new_jobs.is_none() {
+                self.start_in_order(kept, now, actions);
             }
             let (head, before, reserve) = (self.head(), actions.len(), self.queues.main.reserve.is_active());
             if let (Some(depth), Some(head)) = (self.config.queue.backfill, head) {
-                self.backfill(head, depth, newcomers.as_deref(), now, actions);
+                self.backfill((head, depth), kept, new_jobs.as_deref(), now, actions);
             }
             self.review_critical(now);
             // A job that passes the head can move the host kept for a job without GPUs, or the GPUs kept for users below their share.
@@ -53,7 +54,11 @@ impl Scheduler {
                 break;
             }
             // A launch that took less of a quota than expected gives a turn to a job before the head.
-            newcomers = None;
+            new_jobs = None;
+        }
+        // The head may have been another one in between.
+        if let Some(kept) = self.head().and_then(|head| HeadReservation::of(head, kept)) {
+            self.reservation = Some(kept.clone());
         }
         // Launches and jobs that were set aside are part of this decision.
         self.dirty = DirtyScope::Nothing;
@@ -61,17 +66,22 @@ impl Scheduler {
     }
 
     /// Starts jobs from the head on, until one must wait.
-    fn start_in_order(&mut self, now: Time, actions: &mut Vec<Action>) {
+    fn start_in_order(&mut self, kept: &mut Vec<HeadReservation>, now: Time, actions: &mut Vec<Action>) {
         loop {
             // A job that started or was set aside leaves less work before the longest.
             self.review_critical(now);
             let Some(head) = self.head() else { return };
-            if self.switch_to_gain(head, now, actions) || self.start(head, None, now, actions) {
+            if self.switch_to_gain(head, now, actions) || self.start(head, None, &[], now, actions) {
+                // Its devices may have been kept for a job that is behind it now.
+                kept.clear();
                 continue;
             }
             let fits = self.jobs.get(&head).is_some_and(|job| mapping::could_ever_fit(&self.fleet, &self.demand(job, now)));
             if fits {
-                return self.switch_for(head, now, actions);
+                if self.switch_for(head, kept, now, actions) {
+                    kept.clear();
+                }
+                return;
             }
             self.set_aside(head, now);
         }
@@ -82,27 +92,22 @@ impl Scheduler {
     }
 
     /// The question of whether a job may go somewhere, apart from where.
-    pub(super) fn question<'a>(
-        &'a self,
-        demand: &'a Demand<'a>,
-        kind: PlacementKind,
-        reservation: Option<&'a HeadReservation>,
-    ) -> JobQuestion<'a> {
+    pub(super) fn question<'a>(&'a self, demand: &'a Demand<'a>, kind: PlacementKind, kept: &'a [HeadReservation]) -> JobQuestion<'a> {
         let suspended_by = self.queues.first_to_recover().filter(|_| self.config.recovery.suspend_collocation);
         let host_kept = self.host_kept_before(demand);
         let reserve = self.queues.main.reserve.bound(demand.spec.user);
-        JobQuestion { demand, kind, config: &self.config, reservation, host_kept, reserve, suspended_by, cursor: self.cursor, packs: false }
+        JobQuestion { demand, kind, config: &self.config, kept, host_kept, reserve, suspended_by, cursor: self.cursor, packs: false }
     }
 
-    fn start(&mut self, job: JobId, reservation: Option<&HeadReservation>, now: Time, actions: &mut Vec<Action>) -> bool {
+    /// Starts a job where it leaves intact what is kept for others.
+    fn start(&mut self, job: JobId, passed: Option<JobId>, kept: &[HeadReservation], now: Time, actions: &mut Vec<Action>) -> bool {
         let Some(known) = self.jobs.get(&job) else { return false };
-        let Some((placement, kind)) = self.place(known, reservation, now) else { return false };
-        let reason = LaunchReason { kind: Some(kind), passed: reservation.map(|reservation| reservation.head) };
-        self.launch(job, placement, reason, now, actions);
+        let Some((placement, kind)) = self.place(known, kept, now) else { return false };
+        self.launch(job, placement, LaunchReason { kind: Some(kind), passed }, now, actions);
         true
     }
 
-    pub(super) fn place(&self, job: &Job, reservation: Option<&HeadReservation>, now: Time) -> Option<(Placement, PlacementKind)> {
+    pub(super) fn place(&self, job: &Job, kept: &[HeadReservation], now: Time) -> Option<(Placement, PlacementKind)> {
         let demand = self.demand(job, now);
         let kinds = if self.config.admission.idle_first {
             [PlacementKind::Idle, PlacementKind::Share]
@@ -114,34 +119,44 @@ impl Scheduler {
             if self.fleet.open_devices(kind) < demand.width() {
                 return None;
             }
-            let question = JobQuestion { packs, ..self.question(&demand, kind, reservation) };
+            let question = JobQuestion { packs, ..self.question(&demand, kind, kept) };
             Some((mapping::find(&self.fleet, &question, now)?, kind))
         };
         let packs = self.config.power.prefer == PowerPreference::Pack;
         packs.then(|| find(PlacementKind::Share, true)).flatten().or_else(|| kinds.into_iter().find_map(|kind| find(kind, false)))
     }
 
-    /// Starts jobs behind a head that waits, where they leave what is kept for it intact: all that are near enough, or
-    /// only the newcomers among them.
-    fn backfill(&mut self, head: JobId, depth: u32, mut newcomers: Option<&[JobId]>, now: Time, actions: &mut Vec<Action>) {
+    /// Starts jobs behind a head that waits, where they leave intact what is kept for it and for the other heads of this decision: all jobs
+    /// that are near enough, or only the new ones among them.
+    ///
+    /// A launch can put the job of another user at the head, and the next launch the first job again. So each keeps what is kept for it.
+    fn backfill(
+        &mut self,
+        (head, depth): (JobId, u32),
+        kept: &mut Vec<HeadReservation>,
+        mut new_jobs: Option<&[JobId]>,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) {
         if self.fleet.open_devices(PlacementKind::Idle) == 0 && self.fleet.open_devices(PlacementKind::Share) == 0 {
             return;
         }
         loop {
             let near = self.queues.in_order().filter(|job| *job != head).take(depth as usize);
-            let behind: Vec<JobId> = near.filter(|job| newcomers.is_none_or(|newcomers| newcomers.contains(job))).collect();
+            let behind: Vec<JobId> = near.filter(|job| new_jobs.is_none_or(|new_jobs| new_jobs.contains(job))).collect();
             if behind.is_empty() {
                 return;
             }
-            let Some(kept) = self.kept_for(head, now) else { return };
-            let started = behind.into_iter().filter(|job| self.start(*job, Some(&kept), now, actions)).count();
-            // The reservation still holds: the jobs that passed are elsewhere, or end in time.
-            self.reservation = Some(kept);
+            if HeadReservation::of(head, kept).is_none() {
+                let Some(planned) = self.kept_for(head, now) else { return };
+                kept.push(planned);
+            }
+            let started = behind.into_iter().filter(|job| self.start(*job, Some(head), kept, now, actions)).count();
             if started == 0 {
                 return;
             }
             // Further jobs are within the backfill depth now.
-            newcomers = None;
+            new_jobs = None;
         }
     }
 }

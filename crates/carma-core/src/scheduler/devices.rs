@@ -95,9 +95,9 @@ impl Scheduler {
         Ok(server.map(Device::id).filter(|other| belongs(*other)).collect())
     }
 
-    fn stop_on(&mut self, device: DeviceId, whom: impl Fn(&&Tenant) -> bool, reason: StopReason, now: Time, actions: &mut Vec<Action>) {
+    fn stop_on(&mut self, device: DeviceId, which: impl Fn(&&Tenant) -> bool, reason: StopReason, now: Time, actions: &mut Vec<Action>) {
         let tenants = self.fleet.device(device).into_iter().flat_map(|device| &device.tenants);
-        let attempts: Vec<AttemptId> = tenants.filter(whom).map(|tenant| tenant.attempt).collect();
+        let attempts: Vec<AttemptId> = tenants.filter(which).map(|tenant| tenant.attempt).collect();
         for attempt in attempts {
             self.stop(attempt, reason, Signal::Kill, now, actions);
         }
@@ -107,7 +107,7 @@ impl Scheduler {
         for device in self.with_instances(device)? {
             self.update(device, now, |device| {
                 device.lost = true;
-                // What was seen before says nothing about how it comes back.
+                // Earlier readings say nothing about its state after that.
                 device.telemetry = Telemetry::Silent;
                 device.sampled_at = None;
                 device.foreign.clear();

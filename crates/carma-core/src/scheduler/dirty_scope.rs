@@ -14,7 +14,7 @@ pub(super) enum DirtyScope {
     #[default]
     Nothing,
     /// Only these jobs can.
-    Newcomers(Vec<JobId>),
+    NewJobs(Vec<JobId>),
     /// Any job can.
     Anything,
 }
@@ -41,8 +41,8 @@ impl DirtyScope {
 
     pub(super) fn add(&mut self, job: JobId) {
         match self {
-            Self::Nothing => *self = Self::Newcomers(vec![job]),
-            Self::Newcomers(jobs) => jobs.push(job),
+            Self::Nothing => *self = Self::NewJobs(vec![job]),
+            Self::NewJobs(jobs) => jobs.push(job),
             Self::Anything => {}
         }
     }

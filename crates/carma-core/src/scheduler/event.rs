@@ -81,7 +81,7 @@ pub enum Event {
         /// What was seen.
         window: Box<WindowSummary>,
     },
-    /// The power limit of a device that was asked for is set; or none is any more.
+    /// The requested power limit of a device is set, or was removed.
     PowerLimited {
         /// Which device.
         device: DeviceId,
@@ -128,12 +128,12 @@ pub enum Event {
         /// The jobs, in the order of the array.
         jobs: Vec<JobSpec>,
     },
-    /// After a restart, before the jobs: what users had had, as last heard of.
+    /// After a restart, before the jobs: the past usage of users, as last stored.
     SharesRestored {
         /// Every account.
         used: Vec<PastUse>,
     },
-    /// After a restart, when servers and devices are attached: jobs as they were when last heard of.
+    /// After a restart, when servers and devices are attached: jobs as last stored.
     JobsRestored {
         /// All of them, in whatever order.
         jobs: Vec<Job>,
@@ -193,11 +193,11 @@ pub enum Event {
         /// Which attempt.
         attempt: AttemptId,
     },
-    /// An attempt that ran out of memory told how much it would have needed on its device. Heard before its end.
+    /// An attempt that ran out of memory reports how much it would have needed on its device. Comes before its end.
     MemoryNeeded {
         /// Which attempt.
         attempt: AttemptId,
-        /// What it had, and what it asked for.
+        /// What it had, and what it requested.
         needed: MiB,
     },
     /// A launch came to nothing.

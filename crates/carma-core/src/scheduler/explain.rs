@@ -1,4 +1,4 @@
-//! Why is this job waiting? For each device, what stands in the way.
+//! Why is this job waiting? The obstacles on each device.
 
 use std::fmt::{self, Write as _};
 
@@ -23,33 +23,33 @@ pub struct Explanation {
     pub state: State,
     /// What holds it back apart from room, or that it is room.
     pub reason: WaitReason,
-    /// For each device, what stands in the way; nothing stands in the way where the list is empty.
+    /// For each device, its obstacles; an empty list: it would take the job.
     pub devices: Vec<DeviceAnswer>,
     /// The same for each host, for a job without GPUs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostAnswer>,
 }
 
-/// What one device says to a job.
+/// The answer of one device to a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DeviceAnswer {
     /// The device.
     pub device: DeviceId,
-    /// All that stands in the way.
+    /// All obstacles.
     pub obstacles: Vec<Obstacle>,
     /// Jobs that hold it and do not use it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub idle: Vec<JobId>,
 }
 
-/// What one host says to a job without GPUs.
+/// The answer of one host to a job without GPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct HostAnswer {
     /// The server.
     pub server: ServerId,
-    /// All that stands in the way.
+    /// All obstacles.
     pub obstacles: Vec<Obstacle>,
 }
 
@@ -74,7 +74,7 @@ pub struct DeviceReport {
 }
 
 impl Scheduler {
-    /// Says what a job waits for.
+    /// Explains what a job waits for.
     ///
     /// ```
     /// use carma_core::{Config, Event, JobId, JobSpec, Scheduler, ServerId, ServerSpec, Time};
@@ -94,10 +94,10 @@ impl Scheduler {
         Ok(Explanation { job, state: known.state.clone(), reason: self.wait_reason(known, &demand), devices, hosts })
     }
 
-    /// What each host says to a job without GPUs.
+    /// The answer of each host to a job without GPUs.
     fn host_answers(&self, job: &Job, demand: &Demand<'_>) -> Vec<HostAnswer> {
         let kept = self.kept_for_claiming_head(job, self.clock);
-        let question = self.question(demand, PlacementKind::Idle, kept.as_ref());
+        let question = self.question(demand, PlacementKind::Idle, kept.as_slice());
         let answer = |server: &Server| {
             let short = server.host_short.then_some(Obstacle::HostShort);
             let full = server.spec.cpu_jobs.filter(|limit| server.cpu_jobs >= *limit).map(|limit| Obstacle::JobLimit { limit });
@@ -107,11 +107,11 @@ impl Scheduler {
         self.fleet.servers().iter().map(answer).collect()
     }
 
-    /// What each device says to the neediest rank of the job.
+    /// The answer of each device to the neediest rank of the job.
     fn answers(&self, demand: &Demand<'_>) -> Vec<DeviceAnswer> {
         let reservation = self.head_reservation().filter(|reservation| reservation.head != demand.spec.id);
         let kind = if self.config.mapping.policy.shares && !demand.needs_idle { PlacementKind::Share } else { PlacementKind::Idle };
-        let question = self.question(demand, kind, reservation.as_ref());
+        let question = self.question(demand, kind, reservation.as_slice());
         let answer = |server: &Server, device: &Device| {
             let closed = device_obstacles(device, kind, &self.config, self.clock).chain(host_obstacles(&question, server));
             let unwelcome = demand.ranks.first().into_iter().flat_map(|need| job_obstacles(&question, need, device));
@@ -138,37 +138,37 @@ impl Scheduler {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words(&moment))
+        f.write_str(&self.text(&moment))
     }
 }
 
 impl Explanation {
-    /// All of it in words, with moments as `when` writes them.
-    pub fn words(&self, when: &dyn Fn(Time) -> String) -> String {
+    /// All of it as text, with moments as `when` writes them.
+    pub fn text(&self, when: &dyn Fn(Time) -> String) -> String {
         let devices = self.devices.iter().map(|answer| (answer.device.to_string(), answer.texts(when)));
         let hosts = self.hosts.iter().map(|answer| (answer.server.to_string(), answer.texts(when)));
         let mut text = self.summary(when);
         for (place, texts) in devices.chain(hosts) {
-            for (line, words) in texts.iter().enumerate() {
+            for (line, obstacle) in texts.iter().enumerate() {
                 let name = if line == 0 { place.as_str() } else { "" };
                 // Text takes all that is written to it.
-                let _ = write!(text, "\n  {name:<width$} {words}", width = place.len());
+                let _ = write!(text, "\n  {name:<width$} {obstacle}", width = place.len());
             }
         }
         text
     }
 
-    /// What holds the job back, without what single devices and hosts say.
+    /// What holds the job back, without the obstacles on single devices and hosts.
     pub fn summary(&self, when: &dyn Fn(Time) -> String) -> String {
         match &self.reason {
             WaitReason::NotWaiting => format!("{}: {}", self.job, self.state),
-            reason => format!("{} {}", self.job, reason.words(when)),
+            reason => format!("{} {}", self.job, reason.text(when)),
         }
     }
 }
 
 impl DeviceAnswer {
-    /// What stands in the way, a line each.
+    /// The obstacles, a line each.
     pub fn texts(&self, when: &dyn Fn(Time) -> String) -> Vec<String> {
         let idle = self.idle.iter().map(|job| format!("{job} holds it and does not use it"));
         texts(&self.obstacles, when).into_iter().chain(idle).collect()
@@ -176,7 +176,7 @@ impl DeviceAnswer {
 }
 
 impl HostAnswer {
-    /// What stands in the way, a line each.
+    /// The obstacles, a line each.
     pub fn texts(&self, when: &dyn Fn(Time) -> String) -> Vec<String> {
         texts(&self.obstacles, when)
     }
@@ -186,5 +186,5 @@ fn texts(obstacles: &[Obstacle], when: &dyn Fn(Time) -> String) -> Vec<String> {
     if obstacles.is_empty() {
         return vec!["would take it".to_owned()];
     }
-    obstacles.iter().map(|obstacle| obstacle.words(when)).collect()
+    obstacles.iter().map(|obstacle| obstacle.text(when)).collect()
 }

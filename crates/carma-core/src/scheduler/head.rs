@@ -55,11 +55,11 @@ impl Backlog {
 
     /// Whether it is what these have still to do, for checks.
     pub(super) fn is_of<'a>(&self, tenants: impl Iterator<Item = &'a Tenant>, now: Time) -> bool {
-        let (mut kept, mut anew) = (self.clone(), Self::default());
-        tenants.for_each(|tenant| anew.add(tenant));
+        let (mut kept, mut recomputed) = (self.clone(), Self::default());
+        tenants.for_each(|tenant| recomputed.add(tenant));
         kept.forget_overdue(now);
-        anew.forget_overdue(now);
-        kept == anew
+        recomputed.forget_overdue(now);
+        kept == recomputed
     }
 
     fn left(&self, now: Time) -> u128 {
@@ -119,7 +119,7 @@ impl Scheduler {
         let known = self.reservation.as_ref().filter(|kept| kept.head == head && !kept.devices.is_empty());
         let plan = || {
             let demand = self.demand(self.jobs.get(&head)?, now);
-            Some(plan_reservation(&self.fleet, self.question(&demand, PlacementKind::Share, None), now))
+            Some(plan_reservation(&self.fleet, self.question(&demand, PlacementKind::Share, &[]), now))
         };
         known.cloned().or_else(plan)
     }

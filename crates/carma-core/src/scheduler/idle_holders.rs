@@ -7,7 +7,7 @@
 //!      └──────────────── any of them busy ──────┴─────────────────────────┘
 //! ```
 //!
-//! A GPU is idle when its SM activity, or its utilisation, is low over the window. Where the driver tells what each process does, that
+//! A GPU is idle when its SM activity, or its utilisation, is low over the window. Where the driver reports the activity of each process, that
 //! counts. Where it does not and other jobs work on the GPU, the measured activity is taken to be theirs.
 
 use super::Scheduler;

@@ -43,8 +43,8 @@ impl Scheduler {
         if let Some(twice) = specs.iter().find(|spec| !ids.insert(spec.id)) {
             return Err(EventError::DuplicateJob(twice.id));
         }
-        let newcomers = specs.into_iter().zip(self.sequence + 1..).map(|(spec, sequence)| self.check_submission(spec, sequence, now));
-        for newcomer in newcomers.collect::<Result<Vec<_>, _>>()? {
+        let new_jobs = specs.into_iter().zip(self.sequence + 1..).map(|(spec, sequence)| self.check_submission(spec, sequence, now));
+        for newcomer in new_jobs.collect::<Result<Vec<_>, _>>()? {
             self.accept(newcomer, now, actions);
         }
         Ok(())

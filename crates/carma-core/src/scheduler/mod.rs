@@ -86,7 +86,7 @@ pub struct Scheduler {
     timers: Timers,
     modes: ModeSwitching,
     time_slices: TimeSlices,
-    /// How fast attempts come on that say how far they are; kept where that is corrected by.
+    /// Speeds of attempts that report progress; kept where placements are corrected by them.
     paces: BTreeMap<AttemptId, Pace>,
     /// Counts accepted jobs, and those put back behind others.
     sequence: u64,
@@ -206,7 +206,7 @@ impl Scheduler {
         &self.config
     }
 
-    /// The latest time it has heard of.
+    /// The time of the latest event.
     pub const fn now(&self) -> Time {
         self.clock
     }

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, VecDeque};
 use super::action::{Action, SwitchReason};
 use super::timers::Timer;
 use super::{EventError, Scheduler};
-use crate::admission::{Demand, mode_objection};
+use crate::admission::{Demand, HeadReservation, mode_objection};
 use crate::device::{Device, grown_stale};
-use crate::forecast::Character;
+use crate::forecast::InterferenceProfile;
 use crate::job::Job;
 use crate::modes::{CurrentGpu, WaitingJob, best_mode};
 use crate::obstacle::PlacementKind;
@@ -44,7 +44,7 @@ impl Scheduler {
         if self.config.modes.allowed.is_empty() {
             return false;
         }
-        let Some((placement, PlacementKind::Idle)) = self.jobs.get(&head).and_then(|job| self.place(job, None, now)) else { return false };
+        let Some((placement, PlacementKind::Idle)) = self.jobs.get(&head).and_then(|job| self.place(job, &[], now)) else { return false };
         let [granted] = &placement.devices[..] else { return false };
         let gpu = DeviceId { instance: None, ..granted.device };
         if !self.may_switch(gpu, now) {
@@ -69,27 +69,31 @@ impl Scheduler {
         true
     }
 
-    /// Switches the devices to be kept for a waiting head, where it cannot use them as they are.
-    pub(super) fn switch_for(&mut self, head: JobId, now: Time, actions: &mut Vec<Action>) {
+    /// Switches the devices to be kept for a waiting head, where it cannot use them as they are. Returns whether any is switched.
+    pub(super) fn switch_for(&mut self, head: JobId, kept: &[HeadReservation], now: Time, actions: &mut Vec<Action>) -> bool {
         let enough = |job: &Job| {
             let demand = self.demand(job, now);
             self.in_preparation(&demand, now) >= demand.width()
         };
         if self.config.modes.allowed.is_empty() || self.jobs.get(&head).is_none_or(enough) {
-            return;
+            return false;
         }
-        // Instances may have become free without an attempt ending: the earlier plan may not be the soonest.
-        self.reservation = None;
+        // Jobs that passed the head in this decision went by this plan: another one could keep the devices that they are on.
+        let planned = HeadReservation::of(head, kept).filter(|kept| !kept.devices.is_empty()).cloned();
+        // Otherwise, instances may have become free without an attempt ending: the earlier plan may not be the soonest.
+        self.reservation = planned;
         // Other jobs may still pass a head that is not due, but its switch need not wait until it is due.
-        let Some(kept) = self.planned_for(head, now) else { return };
-        let devices = kept.devices.clone();
-        self.reservation = Some(kept);
+        let Some(planned) = self.planned_for(head, now) else { return false };
+        let devices = planned.devices.clone();
+        self.reservation = Some(planned);
+        let before = actions.len();
         for device in devices {
             let mode = self.jobs.get(&head).and_then(|job| self.needed_mode(&self.demand(job, now), self.fleet.device(device)?));
             if let Some(mode) = mode.filter(|_| self.may_switch(device, now)) {
                 self.switch(device, mode, SwitchReason::Needed(head), now, actions);
             }
         }
+        actions.len() > before
     }
 
     /// Devices in preparation that the job could use: being switched, or just switched and without a sample yet.
@@ -162,10 +166,10 @@ impl Scheduler {
         let spec = &job.spec;
         WaitingJob {
             user: spec.user,
-            character: Character::of(spec),
+            profile: InterferenceProfile::of(spec),
             memory: demand.ranks.first().map(|need| need.to_share).unwrap_or_default(),
             whole: demand.needs_idle || demand.width() > 1,
-            wish: spec.mode,
+            requested: spec.mode,
             expected: spec.expected_duration,
         }
     }
@@ -196,7 +200,7 @@ impl Scheduler {
         }
     }
 
-    /// A GPU has another mode, asked for or not: it rests.
+    /// A GPU has another mode, requested or not: it rests.
     pub(super) fn switched(&mut self, gpu: DeviceId, now: Time) {
         self.end_switch(gpu, now);
         self.fleet.update(gpu, &self.config, now, |device| device.switches.changed_at = Some(now));

@@ -39,14 +39,14 @@ impl Pace {
     }
 
     /// The tenants changed: its speed is measured again.
-    fn anew(&mut self) {
+    fn restart(&mut self) {
         let better = |rate: &Rate| rate.measured || self.before.is_none();
         self.before = self.now.filter(better).or(self.before);
         (self.first, self.now) = (None, None);
     }
 
     /// Takes in a progress report. Returns its progress per second, once that is known.
-    fn told(&mut self, done: f64, predicted: f64, now: Time) -> Option<f64> {
+    fn report(&mut self, done: f64, predicted: f64, now: Time) -> Option<f64> {
         let (since, from) = *self.first.get_or_insert((now, done));
         let rate = (done - from) / (now - since).get();
         if (now - since).get() < STRETCH || rate <= 0.0 {
@@ -74,7 +74,7 @@ impl Scheduler {
         }
         let devices = placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
         for tenant in devices.flat_map(|device| &device.tenants) {
-            self.paces.entry(tenant.attempt).and_modify(Pace::anew);
+            self.paces.entry(tenant.attempt).and_modify(Pace::restart);
         }
     }
 
@@ -86,7 +86,7 @@ impl Scheduler {
         }
         let Some(beside) = self.beside(attempt, now) else { return };
         let pace = self.paces.entry(attempt).or_default();
-        let Some(rate) = pace.told(done.get(), beside.predicted, now) else { return };
+        let Some(rate) = pace.report(done.get(), beside.predicted, now) else { return };
         let (measured, before) = (pace.measured(), pace.before);
         let guess = || Some(1.0 / (self.jobs.get(&attempt.job)?.spec.expected_duration?.get() * GUESS));
         let alone = before.map(|rate| rate.alone).or_else(guess);
@@ -135,7 +135,7 @@ impl Scheduler {
         for granted in &active.placement.devices {
             self.fleet.update(granted.device, &self.config, now, |device| {
                 if let Some(tenant) = device.tenant_mut(active.attempt) {
-                    tenant.character = tenant.character.times(by);
+                    tenant.profile = tenant.profile.times(by);
                 }
             });
         }

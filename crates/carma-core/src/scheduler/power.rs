@@ -1,4 +1,4 @@
-//! Power limits of GPUs: asked for where the rules want others than before, counted on once they are set.
+//! Power limits of GPUs: requested when the rules change them, and relied on once they are set.
 
 use super::action::Action;
 use super::{EventError, Scheduler};
@@ -9,7 +9,7 @@ use crate::mapping;
 use crate::units::{Time, Watts};
 
 impl Scheduler {
-    /// Asks for the power limit that the rules want of a GPU, unless that was asked for before.
+    /// Requests the power limit that the rules give a GPU, unless it was requested before.
     pub(super) fn limit_power(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) {
         let limit = self.config.power.cap;
         let other = self.fleet.device(device).is_some_and(|known| known.wanted_limit != limit);
@@ -35,7 +35,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// The least budget with which the job could run, and the budget, where nothing but that stands in its way for ever.
+    /// The least budget with which the job could run, and the budget, where the budget is the only permanent obstacle.
     pub(super) fn too_much_power(&self, demand: &Demand<'_>) -> Option<(Watts, Watts)> {
         let power = demand.power.filter(|_| !mapping::could_ever_fit(&self.fleet, demand))?;
         if !mapping::could_ever_fit(&self.fleet, &Demand { power: None, ..demand.clone() }) {

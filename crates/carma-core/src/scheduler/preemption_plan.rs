@@ -1,6 +1,6 @@
 //! Which attempts to preempt for a waiting job.
 //!
-//! Planned on copies of the servers concerned. Attempts that were told to stop are removed first, then those whose time slice is
+//! Planned on copies of the servers concerned. Attempts that were signalled to stop are removed first, then those whose time slice is
 //! over, the longest first, until the waiting job fits.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,10 +60,10 @@ impl<'a> PreemptionPlan<'a> {
     }
 
     /// The attempts to preempt so that this job fits; none if it fits without. `None`: no preemption helps.
-    pub(super) fn make_room(&mut self, waiting: &Job, reservation: Option<&HeadReservation>) -> Option<Vec<AttemptId>> {
+    pub(super) fn make_room(&mut self, waiting: &Job, kept: &[HeadReservation]) -> Option<Vec<AttemptId>> {
         let (scheduler, config, now) = (self.scheduler, &self.scheduler.config, self.now);
         let demand = scheduler.demand(waiting, now);
-        let questions = [PlacementKind::Idle, PlacementKind::Share].map(|kind| scheduler.question(&demand, kind, reservation));
+        let questions = [PlacementKind::Idle, PlacementKind::Share].map(|kind| scheduler.question(&demand, kind, kept));
         let fitting = Fitting { questions, demand: &demand, now };
         if self.servers.values_mut().any(|planned| fitting.enter(planned, config)) {
             return Some(Vec::new());

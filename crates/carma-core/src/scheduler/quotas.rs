@@ -1,4 +1,4 @@
-//! Turns within users' quotas: asked for before a job stands in a queue, given as others end.
+//! Turns within users' quotas: taken before a job is queued, given back when others end.
 
 use super::Scheduler;
 use crate::admission::Demand;

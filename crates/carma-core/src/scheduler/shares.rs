@@ -7,7 +7,7 @@ use super::timers::Timer;
 use crate::config::{Config, QueueConfig};
 use crate::device::Device;
 use crate::fair_share::{Account, Charge, FairShareReserve, Ledger};
-use crate::forecast::Character;
+use crate::forecast::InterferenceProfile;
 use crate::job::{Active, Granted, Job, Turn};
 use crate::queue::{Place, turn_of};
 use crate::units::{Seconds, Time};
@@ -205,7 +205,7 @@ struct Part {
 impl Part {
     fn of(job: &Job, config: &Config) -> Self {
         let whole = job.spec.exclusive || job.climb.whole_gpu || !config.mapping.policy.shares;
-        Self { whole, smact: Character::of(&job.spec).smact }
+        Self { whole, smact: InterferenceProfile::of(&job.spec).smact }
     }
 
     /// The larger of its share of memory and of its activity.

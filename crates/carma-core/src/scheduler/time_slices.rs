@@ -12,7 +12,7 @@ use crate::job::StopReason;
 use crate::units::Time;
 use crate::{AttemptId, DeviceId, JobId};
 
-/// Attempts whose time slice is over, and attempts that were told to stop.
+/// Attempts whose time slice is over, and attempts that were signalled to stop.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct TimeSlices {
     /// With the end of their time slice.
@@ -35,12 +35,12 @@ impl TimeSlices {
         over.into_iter().map(|(_, attempt)| attempt).collect()
     }
 
-    /// Attempts that were told to stop.
+    /// Attempts that were signalled to stop.
     pub(super) fn leaving(&self) -> impl Iterator<Item = AttemptId> + '_ {
         self.leaving.iter().copied()
     }
 
-    /// An attempt was told to stop.
+    /// An attempt was signalled to stop.
     pub(super) fn leaves(&mut self, attempt: AttemptId) {
         self.over.remove(&attempt);
         self.leaving.insert(attempt);
@@ -115,12 +115,11 @@ impl Scheduler {
         let depth = self.config.queue.backfill.unwrap_or(0) as usize;
         let kept = if depth > 0 { self.kept_for(head, now) } else { None };
         let mut plan = PreemptionPlan::new(self, now);
-        let mut asked = Vec::new();
+        let mut chosen = Vec::new();
         let mut behind = 0;
         for waiting in self.queues.in_order().filter_map(|job| self.jobs.get(&job)) {
-            let reservation = kept.as_ref().filter(|kept| kept.head != waiting.id());
-            match plan.make_room(waiting, reservation) {
-                Some(victims) => asked.extend(victims),
+            match plan.make_room(waiting, kept.as_slice()) {
+                Some(victims) => chosen.extend(victims),
                 // No job passes a waiting head, or only the first few behind it.
                 None if behind >= depth => break,
                 None => behind += 1,
@@ -129,6 +128,6 @@ impl Scheduler {
                 break;
             }
         }
-        asked
+        chosen
     }
 }

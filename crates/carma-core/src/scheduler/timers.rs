@@ -17,7 +17,7 @@ pub(super) enum Timer {
     Gate(DeviceId),
     /// An attempt reaches its time limit.
     Limit(AttemptId),
-    /// An attempt that was told to stop has had its grace.
+    /// An attempt that was signalled to stop has had its grace.
     Grace(AttemptId),
     /// A job may begin.
     Begin(JobId),

@@ -195,8 +195,8 @@ impl Scheduler {
 }
 
 impl WaitReason {
-    /// In words, with moments as `when` writes them.
-    pub fn words(&self, when: &dyn Fn(Time) -> String) -> String {
+    /// As text, with moments as `when` writes them.
+    pub fn text(&self, when: &dyn Fn(Time) -> String) -> String {
         if let Self::NotBefore { begin } = self { format!("is to begin {}", when(*begin)) } else { self.to_string() }
     }
 }
@@ -211,7 +211,7 @@ impl fmt::Display for WaitReason {
                 let jobs: Vec<String> = on.iter().map(|dependency| dependency.job.to_string()).collect();
                 write!(f, "waits for {}", jobs.join(", "))
             }
-            Self::NotBefore { .. } => f.write_str(&self.words(&moment)),
+            Self::NotBefore { .. } => f.write_str(&self.text(&moment)),
             Self::ArrayLimit { at_most } => write!(f, "waits for its turn: {at_most} of its array may run at once"),
             Self::Quota { over } => write!(f, "waits for its user's quota: {over}"),
             Self::TooLargeForHosts { claim } => {
@@ -225,7 +225,7 @@ impl fmt::Display for WaitReason {
                 write!(f, "is too large: it wants {gpus} GPUs of at least {memory}, and no server has them; the largest has {largest}")
             }
             Self::NoHost => f.write_str("waits for a host that takes another job without GPUs"),
-            Self::Room => f.write_str("is next, and waits for room"),
+            Self::Room => f.write_str("is next in the queue: no GPU has room"),
             Self::Behind { head, ahead, because } => {
                 write!(f, "waits behind {head}; {ahead} ahead of it")?;
                 because.map_or(Ok(()), |because| write!(f, ": {because}"))
@@ -240,11 +240,11 @@ impl fmt::Display for Precedence {
         match self {
             Self::Recovery => f.write_str("it is to be recovered"),
             Self::Priority => f.write_str("its priority is higher"),
-            Self::Group { theirs, ours } => write!(f, "its group has had less of late, {} GPU hours to {}", hours(theirs), hours(ours)),
-            Self::User { theirs, ours } => write!(f, "its user has had less of late, {} GPU hours to {}", hours(theirs), hours(ours)),
-            Self::LessAttained => f.write_str("it has had less GPU time, or waits longer"),
-            Self::Shorter => f.write_str("it is shorter, or waits longer"),
-            Self::Longest => f.write_str("it is the longest, and all else would be done before it"),
+            Self::Group { theirs, ours } => write!(f, "its group has recently used less, {} GPU hours to {}", hours(theirs), hours(ours)),
+            Self::User { theirs, ours } => write!(f, "its user has recently used less, {} GPU hours to {}", hours(theirs), hours(ours)),
+            Self::LessAttained => f.write_str("it has used less GPU time, or has waited longer"),
+            Self::Shorter => f.write_str("it is shorter, or has waited longer"),
+            Self::Longest => f.write_str("it is the longest, and all other work would be done before it"),
         }
     }
 }

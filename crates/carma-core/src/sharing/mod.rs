@@ -1,4 +1,4 @@
-//! How a GPU can be shared: the modes a configuration allows, a job asks for, a device has and a GPU can be switched to.
+//! How a GPU can be shared: the modes a configuration allows, a job requests, a device has and a GPU can be switched to.
 
 mod gpu_mode;
 mod mode;

@@ -17,7 +17,7 @@ choice! {
     }
 }
 
-/// The collocation mode a job asks for.
+/// The collocation mode a job requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -34,7 +34,7 @@ pub enum RequestedMode {
 }
 
 impl RequestedMode {
-    /// The way of sharing it stands for; none where any will do.
+    /// The sharing mode it means; none where any will do.
     pub const fn sharing(self) -> Option<SharingMode> {
         match self {
             Self::Auto => None,

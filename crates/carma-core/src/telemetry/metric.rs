@@ -1,11 +1,11 @@
 //! The metrics that are monitored, one row each.
 //!
-//! A new metric needs a row here, and one that says where it is read: in `carma-gpu`'s table of DCGM fields. Samples, windows, the store, the API,
+//! A new metric needs a row here, and one for its source: in `carma-gpu`'s table of DCGM fields. Samples, windows, the store, the API,
 //! Prometheus, the command line and the web page go by this table.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// What is said about a metric. All metrics are shares from 0 to 1.
+/// The description of a metric. All metrics are shares from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricFacts {
     /// Its name in JSON.
@@ -31,7 +31,7 @@ pub enum Shown {
     Always,
     /// Where it is measured.
     WhereMeasured,
-    /// Never: it has another place, or stands in for others.
+    /// Never: it has another place, or replaces others.
     Never,
 }
 
@@ -47,7 +47,7 @@ macro_rules! metrics {
             /// All of them. The order is that of tables and charts.
             pub const ALL: [Self; [$(Self::$metric),+].len()] = [$(Self::$metric),+];
 
-            /// What is said about it.
+            /// Its description.
             pub const fn facts(self) -> &'static MetricFacts {
                 match self {
                     $(Self::$metric => &MetricFacts $facts,)+

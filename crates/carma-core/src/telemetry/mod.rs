@@ -24,7 +24,7 @@ pub enum Telemetry {
     Silent,
     /// Samples come one by one, as from a driver.
     Sampled(Window),
-    /// Finished windows come instead, as from a simulator; one stands until the next.
+    /// Finished windows come instead, as from a simulator; each is valid until the next.
     Summarised(Box<WindowSummary>),
 }
 

@@ -6,7 +6,7 @@ pub use growth::Growth;
 
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::Character;
+use crate::forecast::InterferenceProfile;
 use crate::job::{JobSpec, SharingClass};
 use crate::units::{Fraction, MiB, Seconds, Time};
 use crate::{AttemptId, UserId};
@@ -39,7 +39,7 @@ pub struct Tenant {
     /// How well it shares; unknown counts as badly.
     pub sharing: SharingClass,
     /// Its part in interference.
-    pub character: Character,
+    pub profile: InterferenceProfile,
     /// Expected runtime when alone, from its launch on; unset: unknown.
     pub expected: Option<Seconds>,
     /// Since when it does nothing here; unset: it works, or was not seen yet.
@@ -64,7 +64,7 @@ impl Tenant {
             exclusive: spec.exclusive,
             utilisation: spec.expected_utilisation(),
             sharing: spec.sharing_class(),
-            character: Character::of(spec),
+            profile: InterferenceProfile::of(spec),
             expected: spec.expected_duration,
             idle_since: None,
             activity: None,
@@ -73,13 +73,14 @@ impl Tenant {
 
     /// Lends its compute to other jobs: it counts as idle and not exclusive. Its memory stays reserved.
     pub(crate) fn lend(&mut self) {
-        (self.exclusive, self.utilisation, self.sharing, self.character) = (false, Fraction::ZERO, SharingClass::Tiny, Character::IDLE);
+        (self.exclusive, self.utilisation, self.sharing, self.profile) =
+            (false, Fraction::ZERO, SharingClass::Tiny, InterferenceProfile::IDLE);
     }
 
     /// Takes its compute back: it counts as expected again.
     pub(crate) fn reclaim(&mut self, spec: &JobSpec) {
-        let Self { exclusive, utilisation, sharing, character, .. } = Self::newcomer(spec, self.attempt, self.launched_at);
-        (self.exclusive, self.utilisation, self.sharing, self.character) = (exclusive, utilisation, sharing, character);
+        let Self { exclusive, utilisation, sharing, profile, .. } = Self::newcomer(spec, self.attempt, self.launched_at);
+        (self.exclusive, self.utilisation, self.sharing, self.profile) = (exclusive, utilisation, sharing, profile);
     }
 
     /// Memory that counts as used by it: what is reserved, or more if it uses more.
@@ -101,7 +102,7 @@ impl Tenant {
     }
 }
 
-/// What the last process list said of an attempt's memory.
+/// What the last process list reports about an attempt's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TenantMemory {
     /// No process of it is on the device.
@@ -128,7 +129,7 @@ impl TenantMemory {
 pub struct ProcessUse {
     /// Its owner.
     pub owner: Owner,
-    /// What it uses, where the driver says so.
+    /// What it uses, where the driver reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MiB>,
 }

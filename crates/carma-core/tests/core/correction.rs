@@ -24,7 +24,7 @@ fn moved(actions: &[Action]) -> Vec<u64> {
 
 impl Lab {
     /// A job says how far it is, so many seconds later.
-    pub(crate) fn tells(&mut self, id: u64, after: u64, done: f64) -> Vec<Action> {
+    pub(crate) fn reports(&mut self, id: u64, after: u64, done: f64) -> Vec<Action> {
         self.now = self.now + secs(after);
         self.event(Event::Progress { attempt: self.attempt(id), done: share(done) })
     }
@@ -42,8 +42,8 @@ impl Lab {
         let mut lab = lab(correction);
         lab.submit(first);
         lab.settle(1, 4_000);
-        lab.tells(1, 0, 0.0);
-        lab.tells(1, 100, 0.1);
+        lab.reports(1, 0, 0.0);
+        lab.reports(1, 100, 0.1);
         assert_eq!(lab.submit(second), [(2, vec![0])]);
         lab.settle(2, 4_000);
         lab.now = lab.now + secs(120);
@@ -58,8 +58,8 @@ const GROWS: CorrectionSettings = CorrectionSettings { slowdown: None, memory_ho
 #[test]
 fn a_job_slower_than_predicted_is_separated_from_the_job_that_slows_it() {
     let mut lab = Lab::two(SLOWED, known(1, 4_000), patient(2));
-    assert_eq!(moved(&lab.tells(1, 0, 0.2)), NONE, "nothing can be told of one report");
-    assert_eq!(moved(&lab.tells(1, 100, 0.25)), [2], "2,000 % of what it took alone");
+    assert_eq!(moved(&lab.reports(1, 0, 0.2)), NONE, "one report shows no speed");
+    assert_eq!(moved(&lab.reports(1, 100, 0.25)), [2], "2,000 % of what it took alone");
     assert_eq!(lab.submit(known(3, 4_000)), []);
     let slowed = |obstacle: &&Obstacle| matches!(obstacle, Obstacle::Slowed { job: JobId(1), percent: 200, predicted: 120 });
     assert!(lab.obstacles(3, 0).iter().any(|obstacle| slowed(&obstacle)), "{:?}", lab.obstacles(3, 0));
@@ -75,29 +75,29 @@ fn a_newcomer_is_not_judged_before_it_trains() {
     let mut lab = lab(SLOWED);
     lab.submit(known(1, 4_000));
     lab.settle(1, 4_000);
-    lab.tells(1, 0, 0.0);
-    lab.tells(1, 100, 0.1);
+    lab.reports(1, 0, 0.0);
+    lab.reports(1, 100, 0.1);
     lab.submit(patient(2));
     lab.settle(2, 4_000);
-    lab.tells(1, 0, 0.2);
-    assert_eq!(moved(&lab.tells(1, 100, 0.21)), NONE);
+    lab.reports(1, 0, 0.2);
+    assert_eq!(moved(&lab.reports(1, 100, 0.21)), NONE);
 }
 
 #[test]
 fn what_was_predicted_is_no_reason() {
     let mut lab = Lab::two(SLOWED, patient(1), patient(2));
-    lab.tells(1, 0, 0.2);
-    assert_eq!(moved(&lab.tells(1, 100, 0.26)), NONE, "1.7 times is less than 1.5 times the predicted 1.2");
+    lab.reports(1, 0, 0.2);
+    assert_eq!(moved(&lab.reports(1, 100, 0.26)), NONE, "1.7 times is less than 1.5 times the predicted 1.2");
     assert_eq!(lab.submit(known(3, 4_000)), [(3, vec![0])]);
 }
 
 #[test]
 fn a_job_that_cannot_checkpoint_is_not_moved_but_no_job_is_added() {
     let mut lab = Lab::two(SLOWED, known(1, 4_000), known(2, 4_000));
-    lab.tells(1, 0, 0.2);
-    assert_eq!(moved(&lab.tells(1, 100, 0.21)), NONE);
+    lab.reports(1, 0, 0.2);
+    assert_eq!(moved(&lab.reports(1, 100, 0.21)), NONE);
     assert_eq!(lab.submit(known(3, 4_000)), []);
-    assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)), [(3, vec![0])], "others may be better company");
+    assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)), [(3, vec![0])], "other jobs may interfere less");
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn without_a_measurement_alone_the_expected_duration_counts_for_what_it_is_worth
     lab.submit(known(2, 4_000));
     lab.settle(2, 4_000);
     lab.now = lab.now + secs(120);
-    lab.tells(1, 0, 0.1);
-    assert_eq!(moved(&lab.tells(1, 100, 0.14)), NONE, "2.5 times, but a guess may be off");
-    assert_eq!(moved(&lab.tells(1, 100, 0.15)), [1]);
+    lab.reports(1, 0, 0.1);
+    assert_eq!(moved(&lab.reports(1, 100, 0.14)), NONE, "2.5 times, but a guess may be off");
+    assert_eq!(moved(&lab.reports(1, 100, 0.15)), [1]);
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn growing_memory_first_closes_the_gpu_and_then_moves_a_job_that_frees_enough() 
 #[test]
 fn a_growing_job_is_moved_where_no_other_can_be() {
     let mut lab = Lab::two(GROWS, known(1, 4_000), patient(2));
-    let asked = (0..40).map(|step| moved(&lab.uses(20, &[(2, 8_000 + 800 * step), (1, 4_000)]))).find(|moved| !moved.is_empty());
-    assert_eq!(asked, Some(vec![2]));
+    let preempted = (0..40).map(|step| moved(&lab.uses(20, &[(2, 8_000 + 800 * step), (1, 4_000)]))).find(|moved| !moved.is_empty());
+    assert_eq!(preempted, Some(vec![2]));
 }
 
 #[test]

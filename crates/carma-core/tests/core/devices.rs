@@ -314,7 +314,7 @@ fn only_mps_clients_go_with_their_server() {
 }
 
 impl Lab {
-    /// What stands in the way of a job that is submitted and must wait, device by device.
+    /// The obstacles for a job that is submitted and must wait, device by device.
     fn obstacles_of_new(&mut self, spec: JobSpec) -> [Vec<Obstacle>; 3] {
         let id = spec.id;
         assert_eq!(self.submit(spec), []);

@@ -25,7 +25,7 @@ fn tick(lab: &mut Lab, seconds: u64) -> Vec<Action> {
     lab.event(Event::Tick)
 }
 
-fn standing(lab: &Lab) -> Option<bool> {
+fn lent(lab: &Lab) -> Option<bool> {
     lab.state(1).active().unwrap().idle.map(|idle| idle.lent)
 }
 
@@ -52,7 +52,7 @@ fn when_it_works_again_jobs_that_came_stay_and_no_other_comes() {
     tick(&mut lab, 1800);
     lab.settle(2, 4_000);
     assert_eq!(lab.load(0, 13_000, 0.5), [], "which job works is unknown, and is taken to be the one that came");
-    assert_eq!(standing(&lab), Some(true));
+    assert_eq!(lent(&lab), Some(true));
     let attempts = vec![(lab.attempt(1), share(0.6)), (lab.attempt(2), share(0.3))];
     let actions = lab.event(Event::ActivitySeen { device: gpu(0), attempts });
     assert_eq!(actions, [Action::Idle { job: JobId(1), idle: None }]);
@@ -65,9 +65,9 @@ fn when_it_works_again_jobs_that_came_stay_and_no_other_comes() {
 fn alone_on_its_gpu_it_is_seen_to_work_by_the_gpu() {
     let mut lab = idle_lab();
     tick(&mut lab, 700);
-    assert_eq!(standing(&lab), Some(false));
+    assert_eq!(lent(&lab), Some(false));
     lab.load(0, 9_000, 0.7);
-    assert_eq!(standing(&lab), None);
+    assert_eq!(lent(&lab), None);
     lab.load(0, 9_000, 0.01);
     assert_eq!(tick(&mut lab, 599), [], "it is counted again");
     assert_eq!(tick(&mut lab, 1).len(), 1);
@@ -81,10 +81,10 @@ fn a_job_of_several_gpus_is_idle_when_all_of_them_are() {
     lab.load(0, 9_000, 0.0);
     lab.load(1, 9_000, 0.5);
     tick(&mut lab, 3_600);
-    assert_eq!(standing(&lab), None);
+    assert_eq!(lent(&lab), None);
     lab.load(1, 9_000, 0.0);
     tick(&mut lab, 600);
-    assert_eq!(standing(&lab), Some(false));
+    assert_eq!(lent(&lab), Some(false));
 }
 
 #[test]
@@ -97,12 +97,12 @@ fn a_restart_forgets_no_flag() {
     lab = Lab::new(rules(), 1);
     lab.now = now;
     lab.event(Event::JobsRestored { jobs });
-    assert_eq!(standing(&lab), Some(true));
+    assert_eq!(lent(&lab), Some(true));
     lab.seen(1, 9_000);
     lab.exit(2, Verdict::Succeeded);
     lab.load(0, 9_000, 0.7);
-    assert_eq!(standing(&lab), Some(true), "the window remembers the one that left");
+    assert_eq!(lent(&lab), Some(true), "the window remembers the one that left");
     lab.wait(31);
     lab.load(0, 9_000, 0.7);
-    assert_eq!(standing(&lab), None);
+    assert_eq!(lent(&lab), None);
 }

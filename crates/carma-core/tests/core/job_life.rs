@@ -130,8 +130,8 @@ fn a_waiting_job_is_cancelled_at_once_a_running_one_is_asked_to_stop() {
     lab.submit(JobSpec { exclusive: true, ..job(2) });
     let cancelled = Action::Finish { job: JobId(2), outcome: Outcome::Cancelled };
     assert_eq!(lab.event(Event::JobCancelled { job: JobId(2) }), [cancelled]);
-    let asked = lab.event(Event::JobCancelled { job: JobId(1) });
-    assert_eq!(signals(&asked), [(Signal::Terminate, StopReason::Cancelled)]);
+    let actions = lab.event(Event::JobCancelled { job: JobId(1) });
+    assert_eq!(signals(&actions), [(Signal::Terminate, StopReason::Cancelled)]);
     assert_eq!(signals(&lab.event(Event::JobCancelled { job: JobId(1) })), [], "once is enough");
     lab.now = lab.now + secs(30);
     let killed = lab.event(Event::Tick);
@@ -184,8 +184,8 @@ fn a_job_put_back_checkpoints_if_it_can_and_is_next_in_line() {
     let mut lab = Lab::with_policy(Preset::Standard, "exclusive", 1);
     lab.submit(JobSpec { may_checkpoint: true, ..job(1) });
     lab.submit(job(2));
-    let asked = lab.event(Event::JobRequeued { job: JobId(1) });
-    assert_eq!(signals(&asked), [(Signal::Checkpoint, StopReason::Requeued)]);
+    let actions = lab.event(Event::JobRequeued { job: JobId(1) });
+    assert_eq!(signals(&actions), [(Signal::Checkpoint, StopReason::Requeued)]);
     let actions = lab.exit(1, Verdict::Failed { code: 0 });
     let requeued = Action::Requeue { job: JobId(1), floor: MiB(0), whole_gpu: false, reason: RequeueReason::Requested };
     assert_eq!(actions[0], requeued);
@@ -233,8 +233,8 @@ fn events_of_an_attempt_that_is_not_under_way_are_refused() {
     assert_eq!(lab.refused(late), "job 1 attempt 1 is not under way");
     let done = Fraction::ONE;
     assert_eq!(lab.refused(Event::Progress { attempt: first, done }), "job 1 attempt 1 is not under way");
-    let nobody = AttemptId { job: JobId(9), number: 1 };
-    assert_eq!(lab.refused(Event::Checkpointed { attempt: nobody }), "job 9 is not known");
+    let unknown = AttemptId { job: JobId(9), number: 1 };
+    assert_eq!(lab.refused(Event::Checkpointed { attempt: unknown }), "job 9 is not known");
     assert_eq!(lab.refused(Event::JobCancelled { job: JobId(9) }), "job 9 is not known");
 }
 

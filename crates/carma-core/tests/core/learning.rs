@@ -19,18 +19,18 @@ fn beside(config: Config, speed: f64) -> Lab {
     let mut lab = Lab::new(config, 1);
     lab.submit(small(1));
     lab.settle(1, 4_000);
-    lab.tells(1, 0, 0.0);
-    lab.tells(1, 100, 0.1);
+    lab.reports(1, 0, 0.0);
+    lab.reports(1, 100, 0.1);
     assert_eq!(lab.submit(small(2)), [(2, vec![0])]);
     lab.settle(2, 4_000);
-    lab.tells(1, 120, 0.2);
-    lab.tells(1, 200, 0.2 + 0.2 * speed);
+    lab.reports(1, 120, 0.2);
+    lab.reports(1, 200, 0.2 + 0.2 * speed);
     lab
 }
 
 fn predicted(lab: &Lab, of: u64, beside: u64) -> f64 {
-    let character = |id| Character::of(&lab.scheduler.job(JobId(id)).unwrap().spec);
-    CoRunners::of([character(beside)]).slowdown(character(of), CollocationMode::Streams)
+    let profile = |id| InterferenceProfile::of(&lab.scheduler.job(JobId(id)).unwrap().spec);
+    CoRunners::of([profile(beside)]).slowdown(profile(of), CollocationMode::Streams)
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn both_sides_are_corrected_until_they_explain_what_was_seen() {
     assert!(slowed.sensitivity > 1.5 && slowed.pressure < 1.1, "{slowed:?}");
     assert!(other.pressure > 1.5 && other.sensitivity < 1.1, "{other:?}");
     for step in 1..=10 {
-        lab.tells(1, 100, 0.3 + 0.05 * f64::from(step));
+        lab.reports(1, 100, 0.3 + 0.05 * f64::from(step));
     }
     assert!((predicted(&lab, 1, 2) - 2.0).abs() < 0.1, "{}", predicted(&lab, 1, 2));
 }
@@ -95,10 +95,10 @@ fn nothing_is_learned_where_that_is_switched_off_or_unused() {
 #[test]
 fn bounds_are_kept_further_from_jobs_of_which_nothing_is_known() {
     let unknown = JobSpec { utilisation: Utilisation::default(), ..small(1) };
-    let as_active = Utilisation::of([(Metric::Smact, Character::of(&unknown).smact)]);
+    let as_active = Utilisation::of([(Metric::Smact, InterferenceProfile::of(&unknown).smact)]);
     let known = JobSpec { utilisation: as_active, ..small(1) };
-    let [unknown, known] = [&unknown, &known].map(|spec| CoRunners::of([Character::of(spec)]));
-    let me = Character::of(&small(2));
+    let [unknown, known] = [&unknown, &known].map(|spec| CoRunners::of([InterferenceProfile::of(spec)]));
+    let me = InterferenceProfile::of(&small(2));
     let mode = CollocationMode::Streams;
     assert!((unknown.slowdown(me, mode) / known.slowdown(me, mode) - 1.0).abs() < 1e-9);
     assert!((known.worst_slowdown(me, mode) / known.slowdown(me, mode) - 1.0).abs() < 1e-9);

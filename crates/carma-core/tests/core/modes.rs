@@ -36,7 +36,7 @@ fn switches(actions: &[Action]) -> Vec<(u16, GpuMode)> {
     actions.iter().filter_map(switch).collect()
 }
 
-/// The GPU is whole, as was asked for.
+/// The GPU is whole, as requested.
 fn made_whole(lab: &mut Lab, ordinal: u16, mode: CollocationMode) -> Vec<Action> {
     let gpu = gpu(ordinal);
     let instances = lab.scheduler.fleet().devices().map(Device::id).filter(|device| device.gpu == gpu.gpu && device.instance.is_some());
@@ -92,18 +92,18 @@ fn a_gpu_that_had_mps_before_it_was_cut_is_joined_in_the_mode_that_the_head_asks
 #[test]
 fn for_one_job_one_gpu_is_cut() {
     let mut lab = lab(2, 0);
-    let asked = submit(&mut lab, JobSpec { mode: RequestedMode::Mig, ..known(1, 2_000) });
-    let [(ordinal, GpuMode::Mig(layout))] = switches(&asked)[..] else { panic!("{asked:?}") };
+    let actions = submit(&mut lab, JobSpec { mode: RequestedMode::Mig, ..known(1, 2_000) });
+    let [(ordinal, GpuMode::Mig(layout))] = switches(&actions)[..] else { panic!("{actions:?}") };
     let other = Event::GpuWindow { device: gpu(1 - ordinal), window: window(0, 0.0, 0.0, 0.0) };
     let cut = gpu(ordinal);
     for (place, part) in layout.parts(MiB(40_960)).iter().enumerate() {
         let instance = DeviceSpec::new(cut.instance(place as u16), part.memory);
-        assert_eq!(switches(&lab.event(Event::GpuAttached(instance))), [], "instances come, and are not heard of yet");
+        assert_eq!(switches(&lab.event(Event::GpuAttached(instance))), [], "instances come, and have no sample yet");
     }
     assert_eq!(switches(&lab.event(Event::GpuModeChanged { device: cut, mode: CollocationMode::Streams })), []);
     assert_eq!(switches(&lab.event(other)), []);
-    let heard = lab.event(Event::GpuWindow { device: cut.instance(0), window: window(0, 0.0, 0.0, 0.0) });
-    assert_eq!(launches(&heard).len(), 1);
+    let actions = lab.event(Event::GpuWindow { device: cut.instance(0), window: window(0, 0.0, 0.0, 0.0) });
+    assert_eq!(launches(&actions).len(), 1);
 }
 
 #[test]

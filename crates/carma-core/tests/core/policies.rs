@@ -24,7 +24,7 @@ fn round_robin_goes_round_whatever_the_load() {
     (0..3).for_each(|ordinal| drop(lab.busy(ordinal, 40_000, 1.0, 1.0, 1.0)));
     for (id, expected) in [(1, 0), (2, 1), (3, 2), (4, 0), (5, 1)] {
         let launched = lab.submit(job(id));
-        assert_eq!(launched, [(id, vec![expected])], "a full GPU, but OR-RR asks for no memory");
+        assert_eq!(launched, [(id, vec![expected])], "a full GPU, but OR-RR requires no memory");
         lab.settle(id, 10);
     }
     lab.event(Event::GpuDrained { device: gpu(2) });

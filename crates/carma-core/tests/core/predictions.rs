@@ -46,8 +46,8 @@ fn no_job_is_slowed_down_beyond_the_bound() {
     lab.event(Event::ConfigurationChanged(Box::new(settings)));
     assert_eq!(lab.submit(busy(3, 0.9, 15_000)), []);
     let slowed = |ordinal| lab.obstacles(3, ordinal).into_iter().find(|obstacle| matches!(obstacle, Obstacle::PredictedSlowdown { .. }));
-    assert!(matches!(slowed(0), Some(Obstacle::PredictedSlowdown { whom: None, limit: 130, .. })), "{:?}", slowed(0));
-    assert!(matches!(slowed(1), Some(Obstacle::PredictedSlowdown { whom: Some(JobId(2)), .. })), "{:?}", slowed(1));
+    assert!(matches!(slowed(0), Some(Obstacle::PredictedSlowdown { slowed: None, limit: 130, .. })), "{:?}", slowed(0));
+    assert!(matches!(slowed(1), Some(Obstacle::PredictedSlowdown { slowed: Some(JobId(2)), .. })), "{:?}", slowed(1));
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn predicted_activity_is_bounded() {
 
 #[test]
 fn a_job_of_which_nothing_is_known_counts_as_heavy() {
-    let unknown = Character::of(&job(1));
-    assert!(unknown.pressure > 2.0 * Character::of(&busy(2, 0.3, 4_000)).pressure);
+    let unknown = InterferenceProfile::of(&job(1));
+    assert!(unknown.pressure > 2.0 * InterferenceProfile::of(&busy(2, 0.3, 4_000)).pressure);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod checks;
 mod endings;
 mod events;
 mod fairness;
+mod found;
 mod order;
 mod power;
 mod restart;

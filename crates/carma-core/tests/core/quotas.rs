@@ -105,18 +105,18 @@ fn a_user_can_have_another_quota() {
 #[test]
 fn a_lowered_quota_stops_no_job_and_a_raised_one_wakes_the_waiting() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 4);
-    let tell = |json: &str, lab: &mut Lab| launches(&lab.event(Event::ConfigurationChanged(Box::new(settings(json)))));
+    let configure = |json: &str, lab: &mut Lab| launches(&lab.event(Event::ConfigurationChanged(Box::new(settings(json)))));
     for id in 1..=3 {
         lab.submit(of(1, job(id)));
     }
-    assert_eq!(tell(r#"{"quotas":{"jobs":2}}"#, &mut lab), []);
+    assert_eq!(configure(r#"{"quotas":{"jobs":2}}"#, &mut lab), []);
     assert_eq!(lab.submit(of(1, job(4))), []);
     assert_eq!(done(&mut lab, 1), [], "two of two run");
-    assert_eq!(tell(r#"{"quotas":{"jobs":3}}"#, &mut lab), [(4, vec![0])]);
+    assert_eq!(configure(r#"{"quotas":{"jobs":3}}"#, &mut lab), [(4, vec![0])]);
     assert_eq!(lab.submit(of(1, JobSpec { gpus: 2, ..job(5) })), []);
-    assert_eq!(tell(r#"{"quotas":{"gpus":1}}"#, &mut lab), []);
+    assert_eq!(configure(r#"{"quotas":{"gpus":1}}"#, &mut lab), []);
     assert_eq!(reason(&lab, 5), WaitReason::Quota { over: OverQuota::Gpus { needed: 2, limit: 1, used: 0 } }, "beyond it, and says so");
-    assert_eq!(tell("{}", &mut lab), [], "one GPU is free");
+    assert_eq!(configure("{}", &mut lab), [], "one GPU is free");
     assert_eq!(done(&mut lab, 2), [(5, vec![1, 3])]);
 }
 

@@ -149,15 +149,15 @@ fn a_finished_window_does_what_its_samples_do() {
         }
     };
     let mut fed = Lab::with_policy(Preset::Paper, "magm", 2);
-    let mut told = Lab::with_policy(Preset::Paper, "magm", 2);
+    let mut summarised = Lab::with_policy(Preset::Paper, "magm", 2);
     let mut window = Window::new(fed.scheduler.config().window.rule());
     for second in 1000..1075 {
         fed.now = Time::from_secs(second);
         fed.event(Event::GpuSampled { device: gpu(0), sample: sample(second) });
         window.push(sample(second));
-        told.now = fed.now;
-        told.event(Event::GpuWindow { device: gpu(0), window: Box::new(window.summary().unwrap()) });
-        assert!(fed.scheduler.survey().eq(told.scheduler.survey()), "at {second} s");
+        summarised.now = fed.now;
+        summarised.event(Event::GpuWindow { device: gpu(0), window: Box::new(window.summary().unwrap()) });
+        assert!(fed.scheduler.survey().eq(summarised.scheduler.survey()), "at {second} s");
     }
     assert!(fed.scheduler.survey().next().unwrap().risk.score(Metric::Smact) > Some(share(0.7)));
 }
@@ -167,7 +167,7 @@ fn no_decision_before_the_first_window_is_full() {
     for (preset, waits_when_idle) in [(Preset::Paper, true), (Preset::Standard, false)] {
         let mut lab = Lab::with_policy(preset, "magm", 0);
         lab.event(Event::GpuAttached(DeviceSpec::new(gpu(0), MiB(40_960))));
-        assert_eq!(lab.submit(known(1, 1_000)), [], "nothing was heard of it");
+        assert_eq!(lab.submit(known(1, 1_000)), [], "it was never sampled");
         let mut launched = Vec::new();
         for second in 0..30 {
             lab.now = Time::from_secs(1000 + second);

@@ -89,7 +89,7 @@ fn a_user_who_used_more_waits_and_is_told_so() {
     assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(3, vec![0])]);
     lab.submit(of(2, lasting(4, 100)));
     let reason = lab.scheduler.explain(JobId(2)).unwrap().reason.to_string();
-    assert_eq!(reason, "waits behind job 4; 1 ahead of it: its user has had less of late, 0.0 GPU hours to 2.0");
+    assert_eq!(reason, "waits behind job 4; 1 ahead of it: its user has recently used less, 0.0 GPU hours to 2.0");
     let standings: Vec<(u32, bool)> =
         lab.scheduler.shares(lab.now).iter().map(|share| (share.past.user.0, share.past.gpu_seconds > 7000.0)).collect();
     assert_eq!(standings, [(2, false), (1, true)]);

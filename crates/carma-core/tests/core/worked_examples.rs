@@ -1,6 +1,6 @@
 //! The published policies step by step on four A100s, with answers worked out by hand.
 //!
-//! Every GPU has 40,960 MiB, of which 512 are the guard. A job of known need asks for need + 2,048 MiB (`paper`).
+//! Every GPU has 40,960 MiB, including a guard of 512. A job of known need requires need + 2,048 MiB (`paper`).
 
 use carma_core::*;
 

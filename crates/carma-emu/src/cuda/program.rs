@@ -186,8 +186,8 @@ pub(super) fn context(
         threads,
         counters: counters.map(|counter| counter / slice),
         watts: facts.watts / slice,
-        pressure: facts.character.pressure / slice,
-        sensitivity: facts.character.sensitivity,
+        pressure: facts.interference.pressure / slice,
+        sensitivity: facts.interference.sensitivity,
         stretch: facts.stretch * slice,
         ..ContextRecord::new(kind)
     })

@@ -21,7 +21,7 @@ mod together;
 
 pub use calibration::{Calibration, HeldOut, calibrate, calibrate_watched};
 pub use coverage::Extrapolated;
-pub use model::{Character, Effect, InterferenceModel, ModelError, Neighbours, PressureExponents, SensitivityExponents};
+pub use model::{Effect, InterferenceModel, ModelError, Neighbours, PressureExponents, RankInterference, SensitivityExponents};
 pub use observations::{CrowdTrial, Observations, PairRun, read_crowds, read_pairs};
 pub use partition::slice_slowdown;
 pub use score::{Scored, mean_absolute_error};

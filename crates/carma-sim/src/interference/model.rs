@@ -110,7 +110,7 @@ pub struct InterferenceModel {
 
 /// Pressure and sensitivity of a rank.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Character {
+pub struct RankInterference {
     /// Its effect on others.
     pub pressure: f64,
     /// The effect of others on it.
@@ -166,10 +166,10 @@ impl InterferenceModel {
     }
 
     /// Pressure and sensitivity of a rank, from its counters and, if the workload is known, from its measured pairs.
-    pub fn character<'a>(&self, workload: impl Into<Option<&'a Workload>>, rank: &RankProfile) -> Character {
+    pub fn rank_interference<'a>(&self, workload: impl Into<Option<&'a Workload>>, rank: &RankProfile) -> RankInterference {
         // A rank that holds memory and runs nothing causes and suffers no interference.
         if rank.smact == Fraction::ZERO {
-            return Character { pressure: 0.0, sensitivity: 0.0 };
+            return RankInterference { pressure: 0.0, sensitivity: 0.0 };
         }
         let Features { smact_odds, utilisation, memory } = Features::of(rank);
         let mut pressure = self.level + self.pressure.smact_odds * smact_odds + self.pressure.memory * memory;
@@ -180,7 +180,7 @@ impl InterferenceModel {
                 sensitivity += effect.sensitivity;
             }
         }
-        Character { pressure: pressure.clamp(-20.0, 3.0).exp(), sensitivity: sensitivity.clamp(-20.0, 3.0).exp() }
+        RankInterference { pressure: pressure.clamp(-20.0, 3.0).exp(), sensitivity: sensitivity.clamp(-20.0, 3.0).exp() }
     }
 
     /// Factor on step time beside these neighbours. Jobs on different MIG instances are not neighbours.

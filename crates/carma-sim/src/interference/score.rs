@@ -39,7 +39,7 @@ pub fn mean_absolute_error(scored: &[Scored]) -> f64 {
 impl InterferenceModel {
     fn entrant(&self, catalogue: &Catalogue, workload: WorkloadId, alone: f64, launch: f64) -> Entrant {
         let workload = catalogue.get(workload);
-        Entrant { character: self.character(workload, &workload.ranks[0]), alone, launch }
+        Entrant { interference: self.rank_interference(workload, &workload.ranks[0]), alone, launch }
     }
 
     /// The wall times of both jobs of a pair.

@@ -1,6 +1,6 @@
 //! Simulates jobs on one GPU from start to end, without anything else: used to score pairs and crowds.
 
-use super::model::{Character, InterferenceModel, Neighbours};
+use super::model::{InterferenceModel, Neighbours, RankInterference};
 use carma_core::CollocationMode;
 
 /// From launch to the first kernel, the published median.
@@ -9,7 +9,7 @@ pub(crate) const START_UP: f64 = 8.2;
 /// A job to run beside others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entrant {
-    pub(super) character: Character,
+    pub(super) interference: RankInterference,
     /// Its time alone.
     pub(super) alone: f64,
     /// When it is launched.
@@ -30,8 +30,8 @@ pub(super) fn run_together(model: &InterferenceModel, entrants: &[Entrant]) -> V
             }
             let mut neighbours = Neighbours::default();
             let others = (0..entrants.len()).filter(|other| *other != place && on_gpu(*other));
-            others.for_each(|other| neighbours.add(entrants[other].character.pressure));
-            1.0 / model.slowdown(entrants[place].character.sensitivity, neighbours, CollocationMode::Streams)
+            others.for_each(|other| neighbours.add(entrants[other].interference.pressure));
+            1.0 / model.slowdown(entrants[place].interference.sensitivity, neighbours, CollocationMode::Streams)
         };
         let speeds: Vec<f64> = (0..entrants.len()).map(speed).collect();
         let next = |place: usize| {

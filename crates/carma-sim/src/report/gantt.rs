@@ -48,8 +48,7 @@ impl Stay<'_> {
                 format!("{:.2} times its {} alone", self.seconds() / self.record.alone, duration(self.record.alone))
             }
             Some(Verdict::Succeeded) => "done".to_owned(),
-            Some(Verdict::OutOfMemory) => "ran out of memory".to_owned(),
-            Some(_) => "did not succeed".to_owned(),
+            Some(other) => other.to_string(),
             None if self.tried().ended.is_some() => "was stopped".to_owned(),
             None => "still running".to_owned(),
         };

@@ -67,21 +67,21 @@ pub(super) fn demand(classes: &[DemandClass]) -> Chart {
     let mut chart = Chart::new("gpu-demand", "Jobs by how many GPUs they ask for: shares of jobs and of GPU time", WIDTH);
     let up_scale = Scale::linear((0.0, 100.0), (BOTTOM, TOP), Unit::Number);
     up(&mut chart, &up_scale, (LEFT, RIGHT), "% of jobs (blue) and of GPU time (orange)");
-    let slot = (RIGHT - LEFT) / classes.len().max(1) as f64;
+    let step = (RIGHT - LEFT) / classes.len().max(1) as f64;
     for (place, class) in classes.iter().enumerate() {
-        let middle = LEFT + slot * (place as f64 + 0.5);
+        let middle = LEFT + step * (place as f64 + 0.5);
         let bars = [("bar s1", class.share_of_jobs, -0.36, "of jobs"), ("bar s2", class.share_of_gpu_time, 0.02, "of GPU time")];
         for (colour, share, offset, of) in bars {
-            let (from, top) = (middle + slot * offset, up_scale.place(share * 100.0));
-            column(&mut chart, colour, (from, from + slot * 0.34), top, &format!("{} GPUs: {:.1} % {of}", class.gpus, share * 100.0));
+            let (from, top) = (middle + step * offset, up_scale.place(share * 100.0));
+            column(&mut chart, colour, (from, from + step * 0.34), top, &format!("{} GPUs: {:.1} % {of}", class.gpus, share * 100.0));
             if share > 0.0 {
-                chart.text("small", Anchor::Middle, (from + slot * 0.17, top - 4.0), &format!("{:.0}", share * 100.0));
+                chart.text("small", Anchor::Middle, (from + step * 0.17, top - 4.0), &format!("{:.0}", share * 100.0));
             }
         }
         chart.text("", Anchor::Middle, (middle, BOTTOM + 16.0), class.gpus);
     }
     chart.line("axis", (LEFT, BOTTOM), (RIGHT, BOTTOM));
-    chart.text("quiet", Anchor::Middle, (f64::midpoint(LEFT, RIGHT), BOTTOM + 34.0), "GPUs a job asks for");
+    chart.text("quiet", Anchor::Middle, (f64::midpoint(LEFT, RIGHT), BOTTOM + 34.0), "GPUs of a job");
     chart.height = BOTTOM + 44.0;
     chart
 }

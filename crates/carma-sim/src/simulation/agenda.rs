@@ -22,7 +22,7 @@ pub(super) enum Item {
     End { process: usize, plan: u64 },
     /// A process has written its checkpoint.
     Saved { process: usize, plan: u64 },
-    /// A process that was told to stop has exited.
+    /// A process that got the signal to stop has exited.
     Gone { process: usize, plan: u64 },
     /// A full window has passed since a GPU last changed.
     Settle { gpu: usize },

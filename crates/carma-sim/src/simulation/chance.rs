@@ -1,9 +1,8 @@
 //! Random draws from one seed. They depend on the job and the attempt, not on the time, so that two policies with the same seed see the same
 //! jobs. Only the monitor's noise depends on the order of events.
 
-use fastrand::Rng;
-
 use super::physics::Physics;
+use crate::random::{Random, scramble};
 
 /// Draws for one attempt, in seconds.
 #[derive(Debug, Clone, Copy)]
@@ -69,34 +68,26 @@ pub(super) enum Purpose {
 /// every draw, and is closer to the mean over many seeds.
 #[derive(Debug)]
 pub(super) struct Chance {
-    generator: Rng,
+    generator: Random,
     mirrored: bool,
 }
 
 impl Chance {
     pub(super) fn new(seed: u64, purpose: Purpose, first: u64, second: u64) -> Self {
         let mixed = [purpose as u64, first, second].into_iter().fold(seed / 2, |mixed, part| scramble(mixed ^ scramble(part)));
-        Self { generator: Rng::with_seed(mixed), mirrored: seed % 2 == 1 }
+        Self { generator: Random::new(mixed), mirrored: seed % 2 == 1 }
     }
 
     /// True with this probability.
     pub(super) fn happens(&mut self, share: f64) -> bool {
-        let drawn = self.generator.f64();
+        let drawn = self.generator.fraction();
         (if self.mirrored { 1.0 - drawn } else { drawn }) < share
     }
 
     /// A draw from the standard normal distribution (Box and Muller).
     pub(super) fn normal(&mut self) -> f64 {
-        let (radius, angle) = (1.0 - self.generator.f64(), self.generator.f64());
+        let (radius, angle) = (1.0 - self.generator.fraction(), self.generator.fraction());
         let drawn = (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos();
         if self.mirrored { -drawn } else { drawn }
     }
-}
-
-/// The finaliser of `SplitMix64`: neighbouring numbers become unrelated ones.
-fn scramble(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ (value >> 31)
 }

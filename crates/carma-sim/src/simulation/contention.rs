@@ -5,7 +5,7 @@ use carma_core::{Event, Fraction, Owner, ProcessUse, Statistics};
 use super::agenda::Item;
 use super::chance::{Chance, Purpose};
 use super::driver::{Decider, SimulationError};
-use super::gpu::{Resident, Who};
+use super::gpu::{ProcessRef, Resident};
 use super::process::Phase;
 use super::world::World;
 
@@ -14,9 +14,9 @@ impl<D: Decider> World<'_, D> {
     pub(super) fn load_changed(&mut self, gpu: usize) {
         let Self { setup, gpus, processes, tasks, .. } = self;
         let deviation = setup.interference.pair_deviation;
-        let workload = |who: Who| match who {
-            Who::Rank { process, .. } => processes[process].as_ref().map_or(0, |process| tasks[process.job].workload.0 as u64 + 1),
-            Who::Foreign(_) => 0,
+        let workload = |process_ref: ProcessRef| match process_ref {
+            ProcessRef::Rank { process, .. } => processes[process].as_ref().map_or(0, |process| tasks[process.job].workload.0 as u64 + 1),
+            ProcessRef::Foreign(_) => 0,
         };
         gpus[gpu].contend(setup.interference, |me, other| {
             if deviation > 0.0 {
@@ -33,7 +33,7 @@ impl<D: Decider> World<'_, D> {
         for place in affected {
             self.gpus[place].host = host;
             for resident in 0..self.gpus[place].residents.len() {
-                if let Who::Rank { process, .. } = self.gpus[place].residents[resident].who {
+                if let ProcessRef::Rank { process, .. } = self.gpus[place].residents[resident].process_ref {
                     self.adjust(process);
                 }
             }
@@ -112,31 +112,31 @@ impl<D: Decider> World<'_, D> {
             let mut window = gpu.monitor.window(self.now, gpu.used, self.rule, self.setup.physics.telemetry, &mut self.noise);
             window.power = self.watches_power.then(|| Statistics::steady(gpu.watts()));
             let working = self.watches_idle.then(|| {
-                let activity = |resident: &Resident| match resident.who {
-                    Who::Rank { process, .. } => {
+                let activity = |resident: &Resident| match resident.process_ref {
+                    ProcessRef::Rank { process, .. } => {
                         let does = Fraction::clamped(resident.facts.profile.smact.get() * resident.activity);
                         Some((self.processes[process].as_ref()?.attempt, does))
                     }
-                    Who::Foreign(_) => None,
+                    ProcessRef::Foreign(_) => None,
                 };
                 gpu.residents.iter().filter_map(activity).collect()
             });
             let processes = std::mem::take(&mut gpu.processes_changed).then(|| {
                 let seen = |resident: &Resident| {
-                    let owner = match resident.who {
-                        Who::Rank { process, .. } => Owner::Attempt(self.processes[process].as_ref()?.attempt),
-                        Who::Foreign(place) => Owner::Foreign { pid: place as u32 + 1 },
+                    let owner = match resident.process_ref {
+                        ProcessRef::Rank { process, .. } => Owner::Attempt(self.processes[process].as_ref()?.attempt),
+                        ProcessRef::Foreign(place) => Owner::Foreign { pid: place as u32 + 1 },
                     };
                     Some(ProcessUse { owner, memory: Some(resident.memory) })
                 };
                 gpu.residents.iter().filter_map(seen).collect()
             });
-            self.tell(Event::GpuWindow { device, window: Box::new(window) })?;
+            self.send(Event::GpuWindow { device, window: Box::new(window) })?;
             if let Some(processes) = processes {
-                self.tell(Event::ProcessesSeen { device, processes })?;
+                self.send(Event::ProcessesSeen { device, processes })?;
             }
             if let Some(attempts) = working {
-                self.tell(Event::ActivitySeen { device, attempts })?;
+                self.send(Event::ActivitySeen { device, attempts })?;
             }
         }
         Ok(())

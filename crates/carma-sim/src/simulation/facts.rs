@@ -4,7 +4,7 @@ use carma_core::{Fraction, MiB, Part};
 
 use crate::catalogue::{Catalogue, RankProfile, Workload, WorkloadId};
 use crate::hardware::{GpuType, Servers, Sharing, rank_power};
-use crate::interference::{Character, InterferenceModel, slice_slowdown};
+use crate::interference::{InterferenceModel, RankInterference, slice_slowdown};
 
 /// A rank on one kind of GPU, or on an instance of it.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +12,7 @@ pub struct RankFacts {
     /// Its counters there, as shares of the device.
     pub profile: RankProfile,
     /// Its pressure and sensitivity.
-    pub character: Character,
+    pub interference: RankInterference,
     /// Watts above idle when alone.
     pub watts: f64,
     /// Factor on its step time when alone, relative to the catalogue.
@@ -27,7 +27,7 @@ impl RankFacts {
         let (stretch, here) = kind.stretch(rank);
         let slice = slice_slowdown(&here, share);
         Self {
-            character: model.character(workload, &here),
+            interference: model.rank_interference(workload, &here),
             // A rank that is slowed down draws less power, and at most its part of the GPU's limit.
             watts: (rank_power(kind, &here) / slice).min((kind.limit_watts - kind.idle_watts) * share.get()),
             stretch: stretch * slice,

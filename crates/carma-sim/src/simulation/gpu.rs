@@ -12,7 +12,7 @@ use crate::interference::{InterferenceModel, Neighbours};
 
 /// Identity of a process on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum ProcessRef {
     /// A rank of one of our processes.
     Rank { process: usize, rank: usize },
     /// A foreign process, by the index of its disturbance.
@@ -22,7 +22,7 @@ pub(super) enum Who {
 /// A process on a device.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Resident {
-    pub(super) who: Who,
+    pub(super) process_ref: ProcessRef,
     pub(super) facts: RankFacts,
     pub(super) memory: MiB,
     /// Holds memory but runs little: it causes and suffers no interference.
@@ -81,28 +81,28 @@ impl Gpu {
         self.used += memory;
     }
 
-    pub(super) fn place_of(&self, who: Who) -> Option<usize> {
-        self.residents.iter().position(|resident| resident.who == who)
+    pub(super) fn place_of(&self, process_ref: ProcessRef) -> Option<usize> {
+        self.residents.iter().position(|resident| resident.process_ref == process_ref)
     }
 
-    pub(super) fn remove(&mut self, who: Who) {
-        if let Some(place) = self.place_of(who) {
+    pub(super) fn remove(&mut self, process_ref: ProcessRef) {
+        if let Some(place) = self.place_of(process_ref) {
             let gone = self.residents.remove(place);
             self.used = self.used - gone.memory;
         }
     }
 
     /// Recomputes all slowdowns. `deviation` is how far a pair lies from the model.
-    pub(super) fn contend(&mut self, model: &InterferenceModel, deviation: impl Fn(Who, Who) -> f64) {
+    pub(super) fn contend(&mut self, model: &InterferenceModel, deviation: impl Fn(ProcessRef, ProcessRef) -> f64) {
         for place in 0..self.residents.len() {
             let me = self.residents[place];
             let mut neighbours = Neighbours::default();
-            for other in self.residents.iter().filter(|other| other.who != me.who && !other.quiet) {
-                neighbours.add(other.facts.character.pressure * deviation(me.who, other.who));
+            for other in self.residents.iter().filter(|other| other.process_ref != me.process_ref && !other.quiet) {
+                neighbours.add(other.facts.interference.pressure * deviation(me.process_ref, other.process_ref));
             }
-            let slowdown = if me.quiet { 1.0 } else { model.slowdown(me.facts.character.sensitivity, neighbours, self.mode) };
+            let slowdown = if me.quiet { 1.0 } else { model.slowdown(me.facts.interference.sensitivity, neighbours, self.mode) };
             self.residents[place].slowdown = slowdown;
-            if let Who::Foreign(_) = me.who {
+            if let ProcessRef::Foreign(_) = me.process_ref {
                 self.residents[place].activity = 1.0 / slowdown;
             }
         }
@@ -118,11 +118,11 @@ impl Gpu {
     }
 
     pub(super) fn rank(&self, process: usize, rank: usize) -> Option<&Resident> {
-        self.place_of(Who::Rank { process, rank }).map(|place| &self.residents[place])
+        self.place_of(ProcessRef::Rank { process, rank }).map(|place| &self.residents[place])
     }
 
     pub(super) fn rank_mut(&mut self, process: usize, rank: usize) -> Option<&mut Resident> {
-        self.place_of(Who::Rank { process, rank }).map(|place| &mut self.residents[place])
+        self.place_of(ProcessRef::Rank { process, rank }).map(|place| &mut self.residents[place])
     }
 
     /// Its current counters.

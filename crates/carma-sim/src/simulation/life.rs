@@ -5,7 +5,7 @@ use carma_core::{AttemptId, Event, Fraction, MiB, Seconds, Signal, Verdict};
 use super::agenda::Item;
 use super::chance::Draw;
 use super::driver::{Decider, SimulationError};
-use super::gpu::{Resident, Who};
+use super::gpu::{ProcessRef, Resident};
 use super::physics::Physics;
 use super::process::{Phase, Process, Training};
 use super::record::AttemptRecord;
@@ -37,8 +37,8 @@ impl<D: Decider> World<'_, D> {
         self.agenda.plan(self.now + seconds(draw.start_up), Item::Arrive { process: place, plan });
     }
 
-    /// A process that is told to stop exits after one second and loses its work since the last checkpoint. If it is told to write a
-    /// checkpoint, it does so first.
+    /// A process that gets the signal to stop exits after one second and loses its work since the last checkpoint. If the signal requests a
+    /// checkpoint, it writes that first.
     pub(super) fn stop(&mut self, attempt: AttemptId, signal: Signal) {
         let of = |process: &Option<Process>| process.as_ref().is_some_and(|process| process.attempt == attempt);
         let Some(place) = self.processes.iter().position(of) else { return };
@@ -59,7 +59,7 @@ impl<D: Decider> World<'_, D> {
         let Some(process) = &self.processes[place] else { return Ok(()) };
         let attempt = process.attempt;
         self.tasks[process.job].saved = Some(process.training(self.now));
-        self.tell(Event::Checkpointed { attempt })?;
+        self.send(Event::Checkpointed { attempt })?;
         self.exit(place, Verdict::Failed { code: 143 })
     }
 
@@ -117,7 +117,7 @@ impl<D: Decider> World<'_, D> {
     fn tell_progress(&mut self, place: usize) -> Result<(), SimulationError> {
         let Some(process) = &self.processes[place] else { return Ok(()) };
         let Training { work, done } = process.training(self.now);
-        self.tell(Event::Progress { attempt: process.attempt, done: Fraction::clamped(done / work) })
+        self.send(Event::Progress { attempt: process.attempt, done: Fraction::clamped(done / work) })
     }
 
     /// A process reaches its GPUs and takes its first memory.
@@ -126,9 +126,9 @@ impl<D: Decider> World<'_, D> {
         let (job, gpus, plan, loading) = (process.job, process.gpus.clone(), process.plan, process.draw.loading);
         for (rank, gpu) in gpus.into_iter().enumerate() {
             let facts = *self.rank_facts(job, rank, gpu);
-            let who = Who::Rank { process: place, rank };
+            let process_ref = ProcessRef::Rank { process: place, rank };
             self.gpus[gpu].residents.push(Resident {
-                who,
+                process_ref,
                 facts,
                 memory: MiB::ZERO,
                 quiet: true,
@@ -150,7 +150,7 @@ impl<D: Decider> World<'_, D> {
             self.agenda.plan(end, Item::End { process: place, plan: process.plan });
         }
         for (rank, gpu) in process.gpus.clone().into_iter().enumerate() {
-            if let Some(resident) = self.gpus[gpu].place_of(Who::Rank { process: place, rank }) {
+            if let Some(resident) = self.gpus[gpu].place_of(ProcessRef::Rank { process: place, rank }) {
                 self.gpus[gpu].residents[resident].quiet = phase != Phase::Training;
             }
             self.load_changed(gpu);
@@ -166,7 +166,7 @@ impl<D: Decider> World<'_, D> {
         process.requests += 1;
         for (rank, gpu) in process.gpus.clone().into_iter().enumerate() {
             let gpu_state = &mut self.gpus[gpu];
-            let Some(resident) = gpu_state.place_of(Who::Rank { process: place, rank }) else { continue };
+            let Some(resident) = gpu_state.place_of(ProcessRef::Rank { process: place, rank }) else { continue };
             let Resident { facts, memory, .. } = gpu_state.residents[resident];
             let wanted = facts.peak().share(Fraction::clamped(share));
             let more = wanted - memory;
@@ -187,7 +187,7 @@ impl<D: Decider> World<'_, D> {
         let Some(process) = self.processes[place].take() else { return Ok(()) };
         self.free_places.push(place);
         for (rank, gpu) in process.gpus.iter().enumerate() {
-            self.gpus[*gpu].remove(Who::Rank { process: place, rank });
+            self.gpus[*gpu].remove(ProcessRef::Rank { process: place, rank });
             self.load_changed(*gpu);
         }
         if let Some(attempt) = self.records[process.job].attempts.last_mut() {
@@ -196,7 +196,7 @@ impl<D: Decider> World<'_, D> {
         if let Some(job) = self.decider.scheduler().job(process.attempt.job).filter(|_| verdict == Verdict::Succeeded) {
             self.learned.insert(self.tasks[process.job].workload, job.spec.interference);
         }
-        self.tell(Event::JobExited { attempt: process.attempt, verdict })
+        self.send(Event::JobExited { attempt: process.attempt, verdict })
     }
 }
 

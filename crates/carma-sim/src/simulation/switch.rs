@@ -46,13 +46,13 @@ impl<D: Decider> World<'_, D> {
             _ => None,
         };
         if let Some(reason) = objection {
-            return self.tell(Event::ModeRefused { device, reason: reason.to_owned() });
+            return self.send(Event::ModeRefused { device, reason: reason.to_owned() });
         }
         for instance in self.instances(gpu) {
             let id = self.gpus[instance].id;
             self.places.remove(&id);
             self.servers[device.server().0 as usize].devices.retain(|place| *place != instance);
-            self.tell(Event::GpuDetached { device: id })?;
+            self.send(Event::GpuDetached { device: id })?;
         }
         self.gpus[gpu].instances = None;
         let sharing = match to {
@@ -65,7 +65,7 @@ impl<D: Decider> World<'_, D> {
         };
         self.gpus[gpu].mode = sharing.mode();
         self.touch(gpu);
-        self.tell(Event::GpuModeChanged { device, mode: sharing.mode() })
+        self.send(Event::GpuModeChanged { device, mode: sharing.mode() })
     }
 
     fn cut(&mut self, gpu: usize, layout: MigLayout) -> Result<(), SimulationError> {

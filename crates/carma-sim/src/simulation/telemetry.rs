@@ -45,7 +45,7 @@ pub(super) struct Monitor {
 impl Monitor {
     /// Sets the counters from now on.
     pub(super) fn change(&mut self, now: Time, levels: Levels, window: Seconds) {
-        if self.history.back().is_some_and(|(_, standing)| *standing == levels) {
+        if self.history.back().is_some_and(|(_, current)| *current == levels) {
             return;
         }
         // A level that ended before the window began is no longer needed.

@@ -137,7 +137,7 @@ impl<'a, D: Decider> World<'a, D> {
         let sharing = self.setup.sharing;
         let (devices, share) = sharing.devices();
         for (server, group) in (0..).map(ServerId).zip(groups) {
-            self.tell(Event::ServerAttached(ServerSpec::new(server)))?;
+            self.send(Event::ServerAttached(ServerSpec::new(server)))?;
             self.servers.push(ServerDevices { devices: Vec::new(), gpus: f64::from(group.gpus) });
             for ordinal in 0..group.gpus {
                 for instance in 0..devices {
@@ -191,16 +191,16 @@ impl<'a, D: Decider> World<'a, D> {
             settles_at: None,
         });
         // The scheduler may use it at once, so it must exist before the event is sent.
-        self.tell(Event::GpuAttached(DeviceSpec { power: Some(power), ..*spec }))?;
+        self.send(Event::GpuAttached(DeviceSpec { power: Some(power), ..*spec }))?;
         self.publish()
     }
 
     /// Runs until all jobs have ended, and calls `over` after each.
     pub(super) fn run(mut self, over: &mut dyn FnMut()) -> Result<Run, SimulationError> {
-        let (mut submitted, mut told) = (0, 0);
+        let (mut submitted, mut reported) = (0, 0);
         while self.over < self.records.len() {
-            (told..self.over).for_each(|_| over());
-            told = self.over;
+            (reported..self.over).for_each(|_| over());
+            reported = self.over;
             let arrival = self.records.get(submitted).map(|job| job.submitted);
             let wakeup = self.decider.scheduler().next_wakeup().map(|wakeup| wakeup.max(self.now));
             let Some(next) = [arrival, wakeup, self.agenda.next()].into_iter().flatten().min() else { break };
@@ -214,7 +214,7 @@ impl<'a, D: Decider> World<'a, D> {
                 submitted += 1;
             }
             if wakeup.is_some_and(|wakeup| wakeup <= next) {
-                self.tell(Event::Tick)?;
+                self.send(Event::Tick)?;
             }
         }
         // If some jobs can never end, the run ends at the last event.
@@ -241,23 +241,23 @@ impl<'a, D: Decider> World<'a, D> {
     }
 
     fn submit(&mut self, job: usize) -> Result<(), SimulationError> {
-        let asked = &self.setup.trace.jobs[job];
+        let submitted = &self.setup.trace.jobs[job];
         let workload = self.tasks[job].workload;
         let facts: &Workload = self.setup.catalogue.get(workload);
         let mut spec =
-            self.setup.knowledge.spec(JobId(job as u64 + 1), asked.gpus, (workload, facts), self.tasks[job].alone, self.setup.seed);
+            self.setup.knowledge.spec(JobId(job as u64 + 1), submitted.gpus, (workload, facts), self.tasks[job].alone, self.setup.seed);
         let widest = self.setup.servers.groups.iter().map(|group| u32::from(group.gpus)).max();
         spec.interference = self.learned.get(&workload).copied().unwrap_or_default();
-        spec.may_span_servers = Some(asked.gpus) > widest;
+        spec.may_span_servers = Some(submitted.gpus) > widest;
         spec.priority = self.setup.knowledge.priorities.get(job).copied().unwrap_or(spec.priority);
-        if asked.owner.is_some() {
+        if submitted.owner.is_some() {
             spec.user = self.users[job];
         }
-        self.tell(Event::JobSubmitted(Box::new(spec)))
+        self.send(Event::JobSubmitted(Box::new(spec)))
     }
 
     /// Sends an event to the scheduler, and executes its actions.
-    pub(super) fn tell(&mut self, event: Event) -> Result<(), SimulationError> {
+    pub(super) fn send(&mut self, event: Event) -> Result<(), SimulationError> {
         self.events += 1;
         for action in self.decider.decide(event, self.now)? {
             match action {
@@ -285,7 +285,7 @@ impl<'a, D: Decider> World<'a, D> {
         let place = self.gpu_place(device);
         self.gpus[place].cap = limit.map(|limit| limit.0);
         self.load_changed(place);
-        self.tell(Event::PowerLimited { device, limit })
+        self.send(Event::PowerLimited { device, limit })
     }
 
     pub(super) fn gpu_place(&self, device: DeviceId) -> usize {

@@ -4,11 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use carma_core::{MiB, Seconds};
-use fastrand::Rng;
 use thiserror::Error;
 
 use super::{Trace, TraceJob};
 use crate::catalogue::{Catalogue, Workload, WorkloadId};
+use crate::random::Random;
 
 /// Weight of a workload, by its memory, as in CARMA's evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,14 +116,14 @@ pub struct Generation {
 
 /// Generates a trace. Within a class every workload is equally likely.
 pub fn generate(wanted: &Generation, catalogue: &Catalogue) -> Result<Trace, MixError> {
-    let mut random = Rng::with_seed(wanted.seed);
+    let mut random = Random::new(wanted.seed);
     let mut chosen: Vec<WorkloadId> = Vec::with_capacity(wanted.jobs);
     for (class, count) in WeightClass::ALL.into_iter().zip(wanted.mix.counts(wanted.jobs)) {
         let pool: Vec<WorkloadId> = catalogue.iter().filter(|(_, workload)| WeightClass::of(workload) == class).map(|(id, _)| id).collect();
         if pool.is_empty() && count > 0 {
             return Err(MixError::NoWorkload(class.name()));
         }
-        chosen.extend((0..count).map(|_| pool[random.usize(0..pool.len())]));
+        chosen.extend((0..count).map(|_| pool[random.below(pool.len())]));
     }
     random.shuffle(&mut chosen);
     let mut now = Seconds::ZERO;
@@ -132,7 +132,7 @@ pub fn generate(wanted: &Generation, catalogue: &Catalogue) -> Result<Trace, Mix
         let (name, gpus) = ((place + 1).to_string(), catalogue.get(id).gpus());
         trace.jobs.push(TraceJob { name, submitted: now, gpus, workload: Some(id), duration: None, owner: None });
         // The inverse of an exponential distribution; the argument is never zero.
-        let gap = -wanted.mean_gap.get() * (1.0 - random.f64()).ln();
+        let gap = -wanted.mean_gap.get() * (1.0 - random.fraction()).ln();
         now = now + Seconds::new(gap).unwrap_or_default();
     }
     Ok(trace)

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use carma_core::Seconds;
-use fastrand::Rng;
 
 use super::{Trace, TraceJob};
 use crate::catalogue::{Catalogue, WorkloadId};
+use crate::random::Random;
 
 /// Duration of a mapped job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,7 +27,7 @@ pub enum DurationRule {
 pub fn map(trace: &Trace, catalogue: &Catalogue, seed: u64, durations: DurationRule) -> Trace {
     let pools = pools(catalogue);
     let thirds = Thirds::of(trace);
-    let mut random = Rng::with_seed(seed);
+    let mut random = Random::new(seed);
     let mut choose = |job: &TraceJob| {
         let lower = pools.range(..=job.gpus).next_back();
         let (_, pool) = lower.or_else(|| pools.first_key_value())?;
@@ -35,7 +35,7 @@ pub fn map(trace: &Trace, catalogue: &Catalogue, seed: u64, durations: DurationR
         // A pool of one or two workloads has empty thirds; the neighbour is used instead.
         let start = third * pool.len() / 3;
         let end = ((third + 1) * pool.len() / 3).max(start + 1);
-        Some(pool[random.usize(start..end)])
+        Some(pool[start + random.below(end - start)])
     };
     let mapped = |job: &TraceJob| TraceJob {
         workload: job.workload.or_else(|| choose(job)),

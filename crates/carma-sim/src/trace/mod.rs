@@ -77,7 +77,7 @@ pub enum Skip {
 impl fmt::Display for Skip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoGpu => "asked for no GPU",
+            Self::NoGpu => "requested no GPU",
             Self::NeverRan => "never ran",
             Self::Unfinished => "had not ended",
         })

@@ -1,10 +1,10 @@
 //! A part of a trace: a window of time, or some of its jobs.
 
 use carma_core::Seconds;
-use fastrand::Rng;
 
 use super::Trace;
 use super::draft::difference;
+use crate::random::Random;
 
 /// A window of submissions: from `from` (inclusive) to `to` (exclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,11 +22,11 @@ pub fn sample(trace: &Trace, window: Window, jobs: Option<usize>, seed: u64) -> 
     let inside = |at: Seconds| at >= window.from && window.to.is_none_or(|to| at < to);
     let mut left: usize = trace.jobs.iter().filter(|job| inside(job.submitted)).count();
     let mut wanted = jobs.unwrap_or(left).min(left);
-    let mut random = Rng::with_seed(seed);
+    let mut random = Random::new(seed);
     let mut sampled = Trace::default();
     for job in trace.jobs.iter().filter(|job| inside(job.submitted)) {
         // Selection sampling: all choices of `wanted` out of `left` are equally likely.
-        if random.usize(0..left) < wanted {
+        if random.below(left) < wanted {
             let mut job = job.clone();
             job.submitted = difference(job.submitted, window.from);
             sampled.jobs.push(job);
@@ -46,7 +46,7 @@ pub fn sample(trace: &Trace, window: Window, jobs: Option<usize>, seed: u64) -> 
 #[must_use]
 pub fn shuffle(trace: &Trace, seed: u64) -> Trace {
     let mut shuffled = trace.clone();
-    Rng::with_seed(seed).shuffle(&mut shuffled.jobs);
-    shuffled.jobs.iter_mut().zip(&trace.jobs).for_each(|(job, slot)| job.submitted = slot.submitted);
+    Random::new(seed).shuffle(&mut shuffled.jobs);
+    shuffled.jobs.iter_mut().zip(&trace.jobs).for_each(|(job, before)| job.submitted = before.submitted);
     shuffled
 }

@@ -1,4 +1,4 @@
-//! Fair share: how whoever submits little fares beside one who submits ten times as much, against half of the GPUs alone.
+//! Fair share: completion times of a user with few jobs beside one with ten times as many, against half of the GPUs alone.
 
 use std::ops::Range;
 

@@ -50,7 +50,7 @@ impl Lab {
             pair_deviation: 0.0,
             pressure: PressureExponents { smact_odds: 0.0, memory: 0.0 },
             sensitivity: SensitivityExponents { utilisation: 0.0, memory: 0.0 },
-            families: std::collections::BTreeMap::from([("nobody".to_owned(), Effect::default())]),
+            families: std::collections::BTreeMap::from([("none".to_owned(), Effect::default())]),
             workloads: std::collections::BTreeMap::new(),
         };
         Self {

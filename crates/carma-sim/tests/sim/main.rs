@@ -12,5 +12,5 @@ mod published;
 mod reports;
 mod schedules;
 mod search;
-mod slots;
+mod time_slices;
 mod traces;

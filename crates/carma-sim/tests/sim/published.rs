@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 
-use carma_core::{Character, CollocationMode, Fraction, JobId, JobSpec, MemoryNeed, Metric, MiB, Utilisation, mean, percentile, speeds};
+use carma_core::{
+    CollocationMode, Fraction, InterferenceProfile, JobId, JobSpec, MemoryNeed, Metric, MiB, Utilisation, mean, percentile, speeds,
+};
 use carma_sim::{Catalogue, InterferenceModel, RankProfile, calibrate, mean_absolute_error, read_crowds, read_pairs, slice_slowdown};
 use carma_testing::{need, published_data};
 
@@ -33,7 +35,7 @@ fn the_schedulers_forecast_meets_published_pairs_to_a_tenth() {
         let characters = pair.workloads.map(|workload| {
             let rank = catalogue.get(workload).ranks[0];
             let utilisation = Utilisation::default().with(Metric::Smact, Some(rank.smact)).with(Metric::Drama, Some(rank.drama));
-            Character::of(&JobSpec { utilisation, memory: MemoryNeed::known(rank.peak), ..JobSpec::new(JobId(1)) })
+            InterferenceProfile::of(&JobSpec { utilisation, memory: MemoryNeed::known(rank.peak), ..JobSpec::new(JobId(1)) })
         });
         let together = speeds(&characters, CollocationMode::Streams);
         let alone = pair.alone.map(|seconds| seconds - start_up);

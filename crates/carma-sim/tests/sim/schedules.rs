@@ -52,7 +52,7 @@ fn a_job_of_two_gpus_is_as_slow_as_its_slower_rank() {
 
 #[test]
 fn who_asks_for_memory_that_is_not_there_dies_and_comes_back_alone() {
-    // Nobody knows what jobs need: 32 GiB are in use, 5 GiB are free, and 16 GiB are asked for.
+    // The needs of jobs are unknown: 32 GiB are in use, 5 GiB are free, and 16 GiB are requested.
     let lab = Lab { knowledge: carma_sim::Knowledge::default(), ..Lab::new("1xA100-40GB", "or-magm").job(0, "large").job(0, "middle") };
     let run = lab.run();
     assert_eq!(run.jobs[1].attempts.len(), 2);
@@ -74,14 +74,14 @@ fn who_knows_its_need_waits_instead() {
 #[test]
 fn memory_that_grows_late_takes_the_one_that_asks() {
     // Half of the memory at once, the rest in two steps of 30 s. The first has 16 GiB at 10 s and 24 at 40 s, when the second is let in;
-    // that takes 8 GiB at 50 s. At 70 s the first asks for its last 8 GiB: 40 GiB would be more than processes can have.
+    // that takes 8 GiB at 50 s. At 70 s the first requests its last 8 GiB: 40 GiB would be more than processes can have.
     let mut lab = Lab::new("1xA100-40GB", "or-magm").job(0, "large").job(0, "middle");
     lab.knowledge.memory = Estimator::None;
     lab.physics = Physics { first_memory: 0.5, growth: (60.0, 0.0), ..lab.physics };
     let run = lab.run();
     let first = &run.jobs[0].attempts[0];
     assert_eq!((first.verdict.clone(), first.ended.unwrap().get()), (Some(Verdict::OutOfMemory), 70.0));
-    assert_eq!(run.jobs[1].attempts.len(), 1, "the one that came later had what it asked for");
+    assert_eq!(run.jobs[1].attempts.len(), 1, "the later one got what it requested");
     // The second trained beside the first for 20 s, so it ends 20 / 3 s late; then the first has the GPU to itself.
     assert_eq!(spans(&run), [(1047, 2047), (40, 1047)]);
 }

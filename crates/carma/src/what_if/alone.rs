@@ -1,7 +1,7 @@
 //! Attempts converted to their time alone: by the speed that the interference model predicts beside the jobs on the same GPUs.
 
 use carma_core::{CollocationMode, Fraction};
-use carma_sim::{Character, InterferenceModel, Neighbours, Physics, RankProfile};
+use carma_sim::{InterferenceModel, Neighbours, Physics, RankInterference, RankProfile};
 
 /// Slowed jobs have lower counters than alone, and the model predicts slowdown from counters: this many iterations.
 const ROUNDS: usize = 4;
@@ -90,8 +90,8 @@ impl Sharing<'_> {
 
     /// Seconds of training that each did, in time alone.
     fn trained(&self, stays: &[Stay], profiles: &[Vec<RankProfile>]) -> Vec<f64> {
-        let character = |profiles: &Vec<RankProfile>| profiles.iter().map(|rank| self.model.character(None, rank)).collect();
-        let characters: Vec<Vec<Character>> = profiles.iter().map(character).collect();
+        let interference = |profiles: &Vec<RankProfile>| profiles.iter().map(|rank| self.model.rank_interference(None, rank)).collect();
+        let ranks: Vec<Vec<RankInterference>> = profiles.iter().map(interference).collect();
         let spans = stays.iter().map(|stay| stay.training(self.physics));
         let mut turns: Vec<(f64, bool, usize)> =
             spans.enumerate().flat_map(|(stay, (begins, ends))| [(begins, true, stay), (ends, false, stay)]).collect();
@@ -104,7 +104,7 @@ impl Sharing<'_> {
             if at > now {
                 let host = self.physics.host_slowdown(on_gpus.iter().map(Vec::len).sum(), self.gpus.max(1) as f64);
                 for other in &training {
-                    trained[*other] += (at - now) / (host * self.slowdown(*other, &stays[*other], &characters[*other], &on_gpus));
+                    trained[*other] += (at - now) / (host * self.slowdown(*other, &stays[*other], &ranks[*other], &on_gpus));
                 }
                 now = at;
             }
@@ -113,10 +113,10 @@ impl Sharing<'_> {
             } else {
                 training.retain(|other| *other != stay);
             }
-            for ((gpu, _), character) in stays[stay].ranks.iter().zip(&characters[stay]) {
+            for ((gpu, _), interference) in stays[stay].ranks.iter().zip(&ranks[stay]) {
                 on_gpus[*gpu].retain(|(other, _)| *other != stay);
                 if begins {
-                    on_gpus[*gpu].push((stay, character.pressure));
+                    on_gpus[*gpu].push((stay, interference.pressure));
                 }
             }
         }
@@ -124,13 +124,13 @@ impl Sharing<'_> {
     }
 
     /// A job is as slow as its slowest rank.
-    fn slowdown(&self, place: usize, stay: &Stay, characters: &[Character], on_gpus: &[Vec<(usize, f64)>]) -> f64 {
-        let of_rank = |((gpu, _), character): (&(usize, RankProfile), &Character)| {
+    fn slowdown(&self, place: usize, stay: &Stay, ranks: &[RankInterference], on_gpus: &[Vec<(usize, f64)>]) -> f64 {
+        let of_rank = |((gpu, _), interference): (&(usize, RankProfile), &RankInterference)| {
             let mut neighbours = Neighbours::default();
             on_gpus[*gpu].iter().filter(|(other, _)| *other != place).for_each(|(_, pressure)| neighbours.add(*pressure));
-            self.model.slowdown(character.sensitivity, neighbours, self.mode)
+            self.model.slowdown(interference.sensitivity, neighbours, self.mode)
         };
-        stay.ranks.iter().zip(characters).map(of_rank).fold(1.0, f64::max)
+        stay.ranks.iter().zip(ranks).map(of_rank).fold(1.0, f64::max)
     }
 }
 

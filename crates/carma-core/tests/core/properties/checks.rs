@@ -30,10 +30,10 @@ impl World {
         assert_eq!(self.scheduler().audit(), Vec::<String>::new());
         self.check_shares(actions);
         self.check_power(actions);
-        self.check_company(actions);
+        self.check_exclusive(actions);
         self.check_switches(before, actions);
         self.check_no_job_was_overlooked();
-        self.check_slots(before, actions);
+        self.check_time_slices(before, actions);
         let now = self.scheduler().now();
         let scheduler = self.log.scheduler();
         // Gates whose attempt is over are open.
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// Nobody is launched while a job before it in the queue stays behind, unless backfill let it pass.
+    /// No job is launched while a job before it in the queue stays behind, unless backfill let it pass.
     fn check_order(scheduler: &Scheduler, before: &Scheduler, actions: &[Action], launched: JobId, reason: LaunchReason) {
         let job = scheduler.job(launched).unwrap();
         if job.spec.gpus == 0 {

@@ -51,7 +51,7 @@ pub(super) enum Step {
     Cut(Index, u16),
     Uncut(Index),
     Mode(Index, bool),
-    /// A switch that was asked for is done, or refused.
+    /// A requested switch is done, or refused.
     Switched(Index, bool),
     Forget(Index),
     LaunchFailed(Index),
@@ -121,15 +121,15 @@ fn settings() -> impl Strategy<Value = Settings> {
         })
     });
     let correction = prop::sample::select(vec![(0.0, 0.0), (1.2, 200.0)]);
-    let slot = prop::sample::select(vec![0.0, 20.0, 90.0]);
+    let time_slice = prop::sample::select(vec![0.0, 20.0, 90.0]);
     let confirmed = prop::option::of(prop::sample::select(vec![0.0, 5.0, 30.0]));
-    let queueing = (jobs_per_gpu, queues(), prop::option::of(quotas), (slot, correction, confirmed));
+    let queueing = (jobs_per_gpu, queues(), prop::option::of(quotas), (time_slice, correction, confirmed));
     (preset, policy, any::<(bool, bool, bool)>(), queueing, power(), idle_holders(), modes).prop_map(
         |(
             preset,
             policy,
             (reservations, idle_first, avoid),
-            (jobs_per_gpu, queue, quotas, (slot, (slowdown, horizon), confirmed)),
+            (jobs_per_gpu, queue, quotas, (time_slice, (slowdown, horizon), confirmed)),
             power,
             idle_holders,
             modes,
@@ -147,7 +147,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             queue: Some(queue),
             quotas,
             correction: Some(CorrectionSettings { slowdown: Some(slowdown), memory_horizon: Some(horizon) }),
-            slots: Some(SlotSettings { length: Some(slot) }),
+            slots: Some(TimeSliceSettings { length: Some(time_slice) }),
             power,
             idle_holders,
             modes,

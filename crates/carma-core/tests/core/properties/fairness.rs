@@ -32,7 +32,7 @@ fn rules(half_life: f64, shares: &[ShareSettings]) -> Config {
     Settings { policy: Some("exclusive".to_owned()), queue: Some(queue), ..Settings::default() }.check().unwrap()
 }
 
-/// Who was launched when, by the test's own notes.
+/// Which job was launched when, by the test's own notes.
 struct Accounts {
     launched: BTreeMap<JobId, Time>,
     half_life: f64,
@@ -51,16 +51,16 @@ impl Accounts {
     }
 
     /// What all these jobs were charged for, over a share.
-    fn standing(&self, scheduler: &Scheduler, whose: impl Fn(&JobSpec) -> bool, share: f64) -> f64 {
-        let charges = scheduler.jobs().filter(|job| whose(&job.spec)).map(|job| self.charge(job, scheduler.now()));
+    fn usage_over_share(&self, scheduler: &Scheduler, counts: impl Fn(&JobSpec) -> bool, share: f64) -> f64 {
+        let charges = scheduler.jobs().filter(|job| counts(&job.spec)).map(|job| self.charge(job, scheduler.now()));
         charges.sum::<f64>() / share
     }
 
-    /// Where a job's group stands beside others, and its user within the group.
+    /// Usage over share of a job's group, and of its user within the group.
     fn of(&self, scheduler: &Scheduler, job: &JobSpec) -> (f64, f64) {
         let shares = &scheduler.config().queue.shares;
-        let group = self.standing(scheduler, |spec| spec.group == job.group, shares.of_group(job.group));
-        let user = self.standing(scheduler, |spec| (spec.group, spec.user) == (job.group, job.user), shares.of_user(job.user));
+        let group = self.usage_over_share(scheduler, |spec| spec.group == job.group, shares.of_group(job.group));
+        let user = self.usage_over_share(scheduler, |spec| (spec.group, spec.user) == (job.group, job.user), shares.of_user(job.user));
         (group, user)
     }
 }
@@ -68,7 +68,7 @@ impl Accounts {
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
-    /// Whoever is launched is of the group that stands lowest of those that wait, and of the user of it that does. What an account
+    /// Each launched job is of the waiting group with the lowest usage over share, and of the user with the lowest within it. What an account
     /// forgets as too little to matter may make a difference of less than a GPU-second.
     #[test]
     fn the_user_who_used_less_of_its_share_goes_first(

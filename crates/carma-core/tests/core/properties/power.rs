@@ -9,7 +9,7 @@ fn draw(server: &Server) -> f64 {
     let devices = server.devices.iter().filter(|device| !device.lost);
     let watts = devices.map(|device| {
         let shares = device.tenants.iter().map(|tenant| {
-            let Character { smact, drama, .. } = tenant.character;
+            let InterferenceProfile { smact, drama, .. } = tenant.profile;
             ((30.6 + 242.2 * smact + 75.1 * drama - 52.0) / 348.0).clamp(0.0, 1.0)
         });
         let above = 348.0 * (1.0 - shares.map(|share| 1.0 - share).product::<f64>());
@@ -29,8 +29,8 @@ impl World {
         }
     }
 
-    /// Nobody is launched beside a job that wanted its GPUs for itself, unless that one is idle and its compute is lent.
-    pub(super) fn check_company(&self, actions: &[Action]) {
+    /// No job is launched beside a job that wanted its GPUs for itself, unless that one is idle and its compute is lent.
+    pub(super) fn check_exclusive(&self, actions: &[Action]) {
         for (attempt, granted) in launched(actions) {
             let device = self.scheduler().fleet().device(granted.device).unwrap();
             for tenant in device.tenants.iter().filter(|tenant| tenant.attempt != attempt) {

@@ -10,20 +10,20 @@ impl World {
     pub(super) fn restart(&self) {
         let old = self.scheduler();
         let mut new = Scheduler::new(old.config().clone());
-        let mut tell = |event: Event| new.handle(event, self.now).unwrap();
+        let mut send = |event: Event| new.handle(event, self.now).unwrap();
         for server in old.fleet().servers() {
-            tell(Event::ServerAttached(server.spec.clone()));
+            send(Event::ServerAttached(server.spec.clone()));
         }
         for device in old.fleet().devices() {
-            tell(Event::GpuAttached(device.spec.clone()));
+            send(Event::GpuAttached(device.spec.clone()));
         }
         for device in old.fleet().devices().filter(|device| device.lost) {
-            tell(Event::GpuLost { device: device.id() });
+            send(Event::GpuLost { device: device.id() });
         }
-        tell(Event::SharesRestored { used: old.shares(self.now).iter().map(|report| report.past).collect() });
+        send(Event::SharesRestored { used: old.shares(self.now).iter().map(|report| report.past).collect() });
         let jobs: Vec<Job> = old.jobs().cloned().collect();
         let written = serde_json::to_string(&Event::JobsRestored { jobs }).unwrap();
-        let actions = tell(serde_json::from_str(&written).unwrap());
+        let actions = send(serde_json::from_str(&written).unwrap());
         assert_eq!(new.audit(), Vec::<String>::new());
         let launched = |action: &Action| matches!(action, Action::Launch { placement, .. } if !placement.devices.is_empty());
         assert!(!actions.iter().any(launched), "{actions:?}");

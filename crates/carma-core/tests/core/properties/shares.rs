@@ -6,17 +6,17 @@ use carma_core::*;
 
 use super::world::World;
 
-/// What the world remembers of a host: the memory last said to be available, and what was launched since.
+/// The test's record of a host: the last reading of available memory, and the attempts launched since.
 #[derive(Debug, Clone)]
-pub(super) struct Heard {
+pub(super) struct HostReading {
     pub(super) available: MiB,
     pub(super) launched: BTreeMap<AttemptId, MiB>,
 }
 
 impl World {
-    /// Tells what is available of a host's memory.
+    /// Reports what is available of a host's memory.
     pub(super) fn host_memory(&mut self, server: ServerId, available: MiB) {
-        self.heard.insert(server, Heard { available, launched: BTreeMap::new() });
+        self.host_readings.insert(server, HostReading { available, launched: BTreeMap::new() });
         self.accepted(Event::HostMemory { server, available });
     }
 
@@ -37,14 +37,14 @@ impl World {
         let cores_fit = spec.cpus.is_none() || cores.is_none_or(|cores| host.booked.cores <= cores);
         let memory_fits = spec.host_memory.is_none() || host_memory.is_none_or(|memory| host.booked.memory <= memory);
         assert!(cores_fit && memory_fits, "{attempt} overbooks {server}: {:?}", host.booked);
-        if let (Some(heard), Some(claim)) = (self.heard.get_mut(&server), spec.host_memory) {
-            heard.launched.insert(attempt, claim);
+        if let (Some(reading), Some(claim)) = (self.host_readings.get_mut(&server), spec.host_memory) {
+            reading.launched.insert(attempt, claim);
             let runs = |attempt: &AttemptId| {
                 scheduler.job(attempt.job).and_then(|job| job.state.active()).is_some_and(|active| active.attempt == *attempt)
             };
-            heard.launched.retain(|attempt, _| runs(attempt));
-            let sum: MiB = heard.launched.values().copied().sum();
-            assert!(sum <= heard.available, "{attempt} counts on memory of {server} that others count on: {heard:?}");
+            reading.launched.retain(|attempt, _| runs(attempt));
+            let sum: MiB = reading.launched.values().copied().sum();
+            assert!(sum <= reading.available, "{attempt} counts on memory of {server} that others count on: {reading:?}");
         }
     }
 

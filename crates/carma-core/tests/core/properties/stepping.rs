@@ -1,4 +1,4 @@
-//! What each step tells the scheduler.
+//! The events of each step.
 
 use carma_core::*;
 use proptest::sample::Index;

@@ -21,7 +21,7 @@ impl Arrival {
     }
 }
 
-/// Hands in all jobs, numbered from 1, and ends their attempts, until nothing is left to happen; `look` sees what came of each event.
+/// Hands in all jobs, numbered from 1, and ends their attempts, until nothing is left to happen; `look` sees the actions after each event.
 pub(super) fn run(lab: &mut Lab, jobs: &[Arrival], mut look: impl FnMut(&Lab, &[Action])) {
     let mut ends: BTreeSet<(Time, AttemptId)> = BTreeSet::new();
     let come = |at: &mut Time, (job, id): (&Arrival, u64)| {

@@ -1,4 +1,4 @@
-//! Switches of GPUs' modes: which GPU is switched, and what comes of it.
+//! Switches of GPUs' modes: which GPU is switched, and to which mode.
 
 use carma_core::*;
 use proptest::sample::Index;
@@ -33,7 +33,7 @@ impl World {
         }
     }
 
-    /// One of the switches is done as asked, or refused.
+    /// One of the switches is done as requested, or refused.
     pub(super) fn answer_switch(&mut self, index: Index, done: bool) {
         if !self.switches.is_empty() {
             let (gpu, to) = self.switches.swap_remove(index.index(self.switches.len()));
@@ -41,7 +41,7 @@ impl World {
         }
     }
 
-    /// All that is asked for is done.
+    /// All requested switches are done.
     pub(super) fn answer_switches(&mut self) {
         while let Some((gpu, to)) = self.switches.pop() {
             self.answer(gpu, to, true);

@@ -5,7 +5,7 @@ use carma_core::*;
 use super::world::World;
 
 impl World {
-    pub(super) fn check_slots(&self, before: &Scheduler, actions: &[Action]) {
+    pub(super) fn check_time_slices(&self, before: &Scheduler, actions: &[Action]) {
         let scheduler = self.scheduler();
         for action in actions {
             match action {
@@ -14,9 +14,9 @@ impl World {
                 }
                 Action::Requeue { job, reason: RequeueReason::TimeSliceOver, .. } => {
                     let job = scheduler.job(*job).unwrap();
-                    let stood_before = |other: &Job| other.place() < job.place() || other.spec.priority < job.spec.priority;
+                    let queued_before = |other: &Job| other.place() < job.place() || other.spec.priority < job.spec.priority;
                     let mut others = before.queue().filter(|other| other.id() != job.id());
-                    assert!(others.all(stood_before), "{} queues before a job that waited", job.id());
+                    assert!(others.all(queued_before), "{} queues before a job that waited", job.id());
                 }
                 _ => {}
             }
@@ -36,8 +36,8 @@ impl World {
         else {
             return;
         };
-        let anybody_leaves = scheduler.jobs().any(|job| job.state.active().is_some_and(|active| active.stopping.is_some()));
-        let Some(head) = scheduler.queue().next().filter(|head| head.spec.gpus == 1 && !anybody_leaves) else { return };
+        let any_job_stops = scheduler.jobs().any(|job| job.state.active().is_some_and(|active| active.stopping.is_some()));
+        let Some(head) = scheduler.queue().next().filter(|head| head.spec.gpus == 1 && !any_job_stops) else { return };
         let plain = head.spec.mode == RequestedMode::Auto && head.spec.host_claim() == HostClaim::default();
         // Its user may have to leave the GPU, or the server, to users who have used less.
         let answers = scheduler.explain(head.id()).unwrap().devices;

@@ -7,14 +7,14 @@ use proptest::sample::Index;
 
 use super::checks::Closed;
 use super::events::{Mode, Setup};
-use super::shares::Heard;
+use super::shares::HostReading;
 
 pub(super) struct World {
     pub(super) log: EventLog<Vec<u8>>,
     pub(super) now: Time,
     pub(super) jobs: u64,
     pub(super) gates: BTreeMap<DeviceId, Closed>,
-    pub(super) heard: BTreeMap<ServerId, Heard>,
+    pub(super) host_readings: BTreeMap<ServerId, HostReading>,
     /// GPUs that are to be switched.
     pub(super) switches: Vec<(DeviceId, GpuMode)>,
 }
@@ -23,7 +23,7 @@ impl World {
     pub(super) fn new(setup: &Setup) -> Self {
         let log = EventLog::new(&setup.settings, Vec::new()).unwrap();
         let mut world =
-            Self { log, now: Time::from_secs(1), jobs: 0, gates: BTreeMap::new(), heard: BTreeMap::new(), switches: Vec::new() };
+            Self { log, now: Time::from_secs(1), jobs: 0, gates: BTreeMap::new(), host_readings: BTreeMap::new(), switches: Vec::new() };
         for (server, gpus) in (0..).zip(&setup.servers) {
             let cpu_jobs = (server == 0).then_some(2);
             // Of the second server's host nothing is counted.

@@ -53,7 +53,7 @@ impl View<'_> {
             temperature: reading.and_then(|reading| reading.temperature),
             tenants: tenants.collect(),
             foreign: known.foreign.len(),
-            closed: report.obstacles.iter().map(|obstacle| obstacle.words(&|time| moment(time, self.decisions.now()))).collect(),
+            closed: report.obstacles.iter().map(|obstacle| obstacle.text(&|time| moment(time, self.decisions.now()))).collect(),
             obstacles: report.obstacles.clone(),
             counters: latest.map(|sample| sample.source.to_string()).unwrap_or_default(),
         })

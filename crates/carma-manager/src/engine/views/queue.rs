@@ -142,7 +142,7 @@ impl<'a> View<'a> {
                 .scheduler()
                 .explain(id)
                 .ok()
-                .map(|explanation| explanation.reason.words(&|time| moment(time, self.decisions.now())))
+                .map(|explanation| explanation.reason.text(&|time| moment(time, self.decisions.now())))
         };
         let reason = match &job.state {
             State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } if self.setup.observes => {

@@ -11,7 +11,7 @@ impl Why {
     /// An explanation at this time.
     pub(crate) fn new(explanation: Explanation, now: Time) -> Self {
         let when = |time| moment(time, now);
-        let (summary, text) = (explanation.summary(&when), explanation.words(&when));
+        let (summary, text) = (explanation.summary(&when), explanation.text(&when));
         let Explanation { job, state, reason, devices, hosts } = explanation;
         let devices = devices.into_iter().map(|answer| DeviceWhy { texts: answer.texts(&when), answer }).collect();
         let hosts = hosts.into_iter().map(|answer| HostWhy { texts: answer.texts(&when), answer }).collect();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use carma_sim::trace::ReadLimits;
 use carma_sim::{Catalogue, Trace};
 
-/// A header, and then bytes without end, made as they are asked for.
+/// A header, and then bytes without end, made on request.
 struct Endless {
     header: &'static [u8],
     byte: u8,

@@ -1,4 +1,4 @@
-//! What is wrong is said with file, line, value and what would be right.
+//! Errors name file, line, value and the remedy.
 
 use std::fmt::Write as _;
 
@@ -49,12 +49,12 @@ fn malformed_traces_are_refused_with_line_and_reason() {
         ("form.json", b"[\n{\"jobid\": 7}]\n"),
         ("backwards.json", b"[{\"jobid\":\"a\",\"submitted_time\":\"2017-10-09 07:00:00\",\n\"attempts\":[{\"start_time\":\"2017-10-09 07:00:00\",\"end_time\":\"2017-10-08 07:00:00\"}]}\n]"),
     ];
-    let mut said = String::new();
+    let mut errors = String::new();
     for (name, bytes) in cases {
         let error = parse(name, bytes).map(|trace| panic!("{name}: {trace:?}")).unwrap_err();
-        writeln!(said, "{error}").unwrap();
+        writeln!(errors, "{error}").unwrap();
     }
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(errors);
 }
 
 #[test]

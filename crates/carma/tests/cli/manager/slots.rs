@@ -10,7 +10,7 @@ use super::lab::{Lab, block_on, until};
 
 /// The script that the documentation shows.
 fn documented() -> String {
-    let text = include_str!("../../../../../docs/slots.md");
+    let text = include_str!("../../../../../docs/time-slices.md");
     let (_, rest) = text.split_once("```python\n").unwrap();
     rest.split_once("```").unwrap().0.to_owned()
 }

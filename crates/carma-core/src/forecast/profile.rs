@@ -1,4 +1,4 @@
-//! A job's part in interference, as far as can be told.
+//! A job's part in interference, as far as it is known.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::units::MiB;
 
 /// What a rank of a job does to others on its GPU, and others to it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Character {
+pub struct InterferenceProfile {
     /// What it adds to the slowdown of a job of sensitivity 1.
     pub pressure: f64,
     /// How much of others' pressure it feels.
@@ -17,7 +17,7 @@ pub struct Character {
     pub smact: f64,
     /// DRAM activity when alone.
     pub drama: f64,
-    /// By what share its pressure may be higher than that, for want of anything seen or estimated.
+    /// By what share its pressure may be higher than that, because nothing was seen or estimated.
     pub doubt: f64,
 }
 
@@ -28,8 +28,8 @@ const UNKNOWN_DOUBT: f64 = 0.5;
 /// Memory of a job without an estimate.
 const UNKNOWN_MEMORY: MiB = MiB(8192);
 
-// Fitted to published pairs with counters blurred by 30 % and memory by 10 %, as estimates are: what can be told of pressure then is
-// told by memory, since larger batches make longer kernels. How sensitive a job is cannot be told at all.
+// Fitted to published pairs with counters blurred by 30 % and memory by 10 %, as estimates are. Then memory predicts the
+// pressure best, since larger batches make longer kernels, and nothing predicts the sensitivity.
 /// The logarithm of the pressure of a job of 4 GiB that keeps no SM busy.
 const LEVEL: f64 = -2.62;
 /// What SM activity adds to it.
@@ -39,20 +39,20 @@ const OF_SIZE: f64 = 0.78;
 /// No job was measured to press harder.
 const MOST: f64 = 1.0;
 
-impl Character {
+impl InterferenceProfile {
     /// A job that does nothing.
     pub const IDLE: Self = Self { pressure: 0.0, sensitivity: 0.0, smact: 0.0, drama: 0.0, doubt: 0.0 };
 
     /// What is expected of a job's neediest rank, by its estimates and by what was learned of it.
     ///
     /// ```
-    /// use carma_core::{Character, JobId, JobSpec, MemoryNeed, Metric, MiB, Utilisation};
+    /// use carma_core::{InterferenceProfile, JobId, JobSpec, MemoryNeed, Metric, MiB, Utilisation};
     /// let job = |smact, memory| JobSpec {
     ///     utilisation: Utilisation::of([(Metric::Smact, smact)]),
     ///     memory: MemoryNeed::known(MiB(memory)),
     ///     ..JobSpec::new(JobId(1))
     /// };
-    /// assert!(Character::of(&job(0.9, 20_000)).pressure > 5.0 * Character::of(&job(0.2, 3_000)).pressure);
+    /// assert!(InterferenceProfile::of(&job(0.9, 20_000)).pressure > 5.0 * InterferenceProfile::of(&job(0.2, 3_000)).pressure);
     /// ```
     pub fn of(spec: &JobSpec) -> Self {
         let known = spec.memory.known.iter().flat_map(PerRank::values).copied().max();

@@ -1,22 +1,22 @@
-//! Time slots in the simulator: who is put back goes on where it was.
+//! Time slices in the simulator: a preempted job continues from its checkpoint.
 
-use carma_core::{Seconds, SlotSettings, Verdict};
+use carma_core::{Seconds, TimeSliceSettings, Verdict};
 use carma_sim::Run;
 
 use crate::lab::{Lab, spans};
 
-fn with_slots(lab: Lab, length: f64) -> Lab {
+fn with_time_slices(lab: Lab, length: f64) -> Lab {
     let mut lab = lab;
-    lab.settings.slots = Some(SlotSettings { length: Some(length) });
+    lab.settings.slots = Some(TimeSliceSettings { length: Some(length) });
     lab.knowledge.checkpoint = 1.0;
     lab
 }
 
 #[test]
 fn two_jobs_take_turns_and_lose_nothing() {
-    // Slots of 400 s: 10 s of start-up and 390 s of training, then 10 s to write the checkpoint. Both have trained 780 s after two
-    // slots; the rest takes 10 s and 210 s.
-    let run = with_slots(Lab::new("1xA100-40GB", "exclusive").job(0, "small").job(5, "small"), 400.0).run();
+    // Time slices of 400 s: 10 s of start-up and 390 s of training, then 10 s to write the checkpoint. Both have trained 780 s after two
+    // time slices; the rest takes 10 s and 210 s.
+    let run = with_time_slices(Lab::new("1xA100-40GB", "exclusive").job(0, "small").job(5, "small"), 400.0).run();
     assert_eq!(spans(&run), [(1640, 1860), (1860, 2080)]);
     for job in &run.jobs {
         assert_eq!((job.attempts.len(), job.attempts[0].verdict.clone()), (3, Some(Verdict::Failed { code: 143 })));
@@ -26,7 +26,7 @@ fn two_jobs_take_turns_and_lose_nothing() {
 
 #[test]
 fn jobs_that_cannot_checkpoint_keep_their_gpus() {
-    let mut lab = with_slots(Lab::new("1xA100-40GB", "exclusive").job(0, "small").job(5, "small"), 400.0);
+    let mut lab = with_time_slices(Lab::new("1xA100-40GB", "exclusive").job(0, "small").job(5, "small"), 400.0);
     lab.knowledge.checkpoint = 0.0;
     assert_eq!(spans(&lab.run()), [(0, 1000), (1000, 2000)]);
 }
@@ -44,8 +44,8 @@ fn short_jobs_do_not_wait_for_long_ones() {
         }
         lab
     };
-    let (blocked, slotted) = (jobs().run(), with_slots(jobs(), 1000.0).run());
-    assert_eq!((blocked.summary().failed, slotted.summary().failed), (0, 0));
-    assert!(mean(&slotted) < 0.4 * mean(&blocked), "{} against {}", mean(&slotted), mean(&blocked));
-    assert!(slotted.summary().makespan < 1.1 * blocked.summary().makespan);
+    let (blocked, sliced) = (jobs().run(), with_time_slices(jobs(), 1000.0).run());
+    assert_eq!((blocked.summary().failed, sliced.summary().failed), (0, 0));
+    assert!(mean(&sliced) < 0.4 * mean(&blocked), "{} against {}", mean(&sliced), mean(&blocked));
+    assert!(sliced.summary().makespan < 1.1 * blocked.summary().makespan);
 }
