@@ -69,13 +69,6 @@ pub struct HostFacts<'a> {
     pub kernel_log: Option<&'a str>,
 }
 
-impl HostFacts<'_> {
-    /// The count of [`Self::oom_kills`] in a control group's `memory.events`, or its `memory.oom_control` in version 1.
-    pub fn counted(events: &str) -> Option<u64> {
-        events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
-    }
-}
-
 impl DeviceFacts {
     /// A GPU without a reading.
     pub const fn new(device: DeviceId) -> Self {
@@ -149,13 +142,6 @@ mod tests {
         ] {
             assert_eq!(victim(line), pid, "{line}");
         }
-    }
-
-    #[test]
-    fn both_versions_of_control_groups_count() {
-        assert_eq!(HostFacts::counted("low 0\nhigh 0\nmax 41\noom 2\noom_kill 2\noom_group_kill 0\n"), Some(2));
-        assert_eq!(HostFacts::counted("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"), Some(3));
-        assert_eq!(HostFacts::counted("oom_kill_disable 0\nunder_oom 0\n"), None, "before 4.13 it does not count");
     }
 
     #[test]
