@@ -79,6 +79,11 @@ impl EventWatch {
     pub fn next(&self, within: Duration) -> Option<GpuEvent> {
         self.events.recv_timeout(within).ok()
     }
+
+    /// Events since the last call.
+    pub fn recent(&self) -> impl Iterator<Item = GpuEvent> {
+        self.events.try_iter()
+    }
 }
 
 impl Drop for EventWatch {

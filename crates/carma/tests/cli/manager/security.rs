@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use carma_core::{JobId, Outcome, State};
-use carma_manager::submission::HIDDEN;
+use carma_manager::request::HIDDEN;
 use carma_testing::{Missing, as_nobody, need};
 
 use super::lab::{program, until};
