@@ -47,7 +47,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads the configuration again. Its rules count at once; settings of the manager that differ need a restart and are named. */
+        /** Reloads the configuration. Settings of decisions take effect at once. Changed settings of the manager itself need a restart; the answer lists them. */
         post: operations["reload"];
         delete?: never;
         options?: never;
@@ -62,7 +62,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sums of energy, with what is needed to say what it costs. */
+        /** Sums of energy, with price and carbon intensity. */
         get: operations["energy"];
         put?: never;
         post?: never;
@@ -80,8 +80,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happens, as server-sent events: `job`, `gpus` and `machine` tell of changes as they happen; with `after`, `kept` events are those in the store, with
-         *     their number as id. A client that does not take them in time is left.
+         * Server-sent events. `job`, `gpus` and `machine` are live updates. With `after`, `kept` events are stored events with their number as id. A client that
+         *     does not read in time is disconnected.
          */
         get: operations["events"];
         put?: never;
@@ -99,7 +99,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Everything that is known of jobs, the latest first, one a line; without a limit all of them. Others' jobs are shown without what they do. */
+        /** Everything about jobs, the latest first, one job per line; all jobs unless there is a limit. Jobs of other users do not show what they run. */
         get: operations["export"];
         put?: never;
         post?: never;
@@ -133,7 +133,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All GPUs, and who is on them. */
+        /** All GPUs, and the jobs on them. */
         get: operations["gpus"];
         put?: never;
         post?: never;
@@ -152,7 +152,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes a GPU out of use for new jobs. */
+        /** Drains a GPU: it gets no new jobs. */
         post: operations["drain"];
         delete?: never;
         options?: never;
@@ -169,7 +169,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes a GPU back into use. */
+        /** Resumes a drained GPU. */
         post: operations["resume"];
         delete?: never;
         options?: never;
@@ -184,7 +184,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a GPU did, minute by minute. */
+        /** The means of a GPU per minute. */
         get: operations["samples"];
         put?: never;
         post?: never;
@@ -201,7 +201,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a GPU did, and who was on it. */
+        /** The utilisation of a GPU over time, and the attempts on it. */
         get: operations["timeline"];
         put?: never;
         post?: never;
@@ -218,7 +218,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Jobs, the latest first, 1,000 at most in one answer; `before` the last of them is the next page. */
+        /** Jobs, the latest first, at most 1,000 in one answer. The next page is `before` the last job. */
         get: operations["history"];
         put?: never;
         post?: never;
@@ -237,7 +237,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Submits a job, an array or a sweep: all of it or nothing. Answered when it is written down. */
+        /** Submits a job, an array or a sweep: all or nothing. The answer is sent when the jobs are on the disk. */
         post: operations["submit"];
         delete?: never;
         options?: never;
@@ -252,14 +252,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Everything that is known of a job. Others than its user and operators do not see what it does. */
+        /** Everything about a job. Other users do not see what it runs. */
         get: operations["show"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Changes what was asked for. */
+        /** Changes the priority or the time limit of jobs. */
         patch: operations["change"];
         trace?: never;
     };
@@ -272,7 +272,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ends jobs. */
+        /** Cancels jobs. */
         post: operations["cancel"];
         delete?: never;
         options?: never;
@@ -289,7 +289,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Keeps jobs back. */
+        /** Holds jobs. */
         post: operations["hold"];
         delete?: never;
         options?: never;
@@ -304,7 +304,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a job has printed, as it is; of a job that is followed and has not started, once it has. */
+        /** The log of a job. If it is followed before the job starts, the answer begins with the start. */
         get: operations["logs"];
         put?: never;
         post?: never;
@@ -323,7 +323,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lets jobs wait again. */
+        /** Releases jobs. */
         post: operations["release"];
         delete?: never;
         options?: never;
@@ -340,7 +340,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stops jobs, after a checkpoint where they can, and puts them back. */
+        /** Stops jobs, after a checkpoint if they can write one, and queues them again. */
         post: operations["requeue"];
         delete?: never;
         options?: never;
@@ -372,7 +372,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Waits for the end of a job, and says how it stands then; or when the time is up. */
+        /** Waits for the end of a job, up to a time limit. Returns its state then. */
         get: operations["wait"];
         put?: never;
         post?: never;
@@ -475,7 +475,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Jobs that are not over, 1,000 at most in one answer. */
+        /** Unfinished jobs, at most 1,000 in one answer. */
         get: operations["queue"];
         put?: never;
         post?: never;
@@ -492,7 +492,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The last minutes of GPUs, look by look. */
+        /** The samples of the last minutes. */
         get: operations["recent"];
         put?: never;
         post?: never;
@@ -509,7 +509,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where users stand under fair share; nothing without it. */
+        /** The fair share of users. Empty without fair share. */
         get: operations["shares"];
         put?: never;
         post?: never;
@@ -528,7 +528,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ends the manager; jobs that run go on. */
+        /** Stops the manager. Running jobs continue. */
         post: operations["shutdown"];
         delete?: never;
         options?: never;
@@ -543,7 +543,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the manager is. */
+        /** The status of the manager. */
         get: operations["status"];
         put?: never;
         post?: never;
@@ -574,18 +574,18 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description A job that something could not be done to. */
+        /** @description A job that an action failed on. */
         ActionFailure: {
-            /** @description Which. */
+            /** @description The job. */
             job: components["schemas"]["JobId"];
             /** @description Why. */
             reason: string;
         };
-        /** @description What was done, once it is written down. */
+        /** @description The result of an action. It is on the disk. */
         ActionResult: {
-            /** @description Jobs it was done to. */
+            /** @description Jobs that were changed. */
             done: components["schemas"]["JobId"][];
-            /** @description Jobs it could not be done to. */
+            /** @description Jobs that could not be changed. */
             not_done?: components["schemas"]["ActionFailure"][];
         };
         /** @description An environment that is activated before the command. */
@@ -644,9 +644,9 @@ export interface components {
         };
         /** @description An attempt. */
         AttemptDetail: {
-            /** @description Which. */
+            /** @description Its number. */
             attempt: components["schemas"]["AttemptId"];
-            /** @description What that goes by. */
+            /** @description What the verdict is based on. */
             because?: string | null;
             ended?: null | components["schemas"]["UnixMillis"];
             ending?: null | components["schemas"]["Ending"];
@@ -654,11 +654,11 @@ export interface components {
             exit?: null | components["schemas"]["Exit"];
             /** @description When it was launched. */
             launched: components["schemas"]["UnixMillis"];
-            /** @description The most memory it had on each of its devices, in rank order; so far, where it runs. */
+            /** @description Peak memory on each of its devices, in rank order; of a running attempt, so far. */
             peaks: components["schemas"]["MiB"][];
-            /** @description Where. */
+            /** @description Where it runs or ran. */
             placement: components["schemas"]["Placement"];
-            /** @description How busy it kept them. */
+            /** @description Mean utilisation of its devices. */
             utilisation: components["schemas"]["Utilisation"];
             verdict?: null | components["schemas"]["Verdict"];
             whose?: null | components["schemas"]["Blame"];
@@ -696,17 +696,17 @@ export interface components {
             /** @description A JSON document is sent to this address (POST). */
             webhook: string;
         } | {
-            /** @description A letter is sent by `sendmail` to this address. */
+            /** @description A mail is sent to this address with `sendmail`. */
             mail: string;
         } | "desktop" | {
-            /** @description The shell runs this in the user's home, with what happened in its environment and, as JSON, on its standard input. */
+            /** @description The shell runs this in the user's home. The event is in its environment, and as JSON on its standard input. */
             command: string;
         };
         /** @description The result of a test message. */
         ChannelTest: {
-            /** @description The way. */
+            /** @description The channel. */
             by: components["schemas"]["Channel"];
-            /** @description What went wrong; unset: nothing. */
+            /** @description The error; unset: it was sent. */
             problem?: string | null;
         };
         /** @description How a device is shared. A property of the device: all that run on it share it this way. */
@@ -724,15 +724,15 @@ export interface components {
         Condition: "ok" | "any";
         /** @description The configuration in force. */
         ConfigurationDetail: {
-            /** @description The file it is read from, which need not be there. */
+            /** @description The file. It may not exist. */
             file: string;
-            /** @description Settings of the manager itself. Only operators see the paths of its tokens and its key. */
+            /** @description Settings of the manager itself. Only operators see the paths of tokens and keys. */
             manager: {
                 [key: string]: unknown;
             };
-            /** @description The rules of decisions, every one of them. */
+            /** @description All settings of decisions. */
             rules: components["schemas"]["Settings"];
-            /** @description Those that were written: what a preset would say otherwise is not among them. */
+            /** @description The settings in the file, without those of its preset. */
             written: components["schemas"]["Settings"];
         };
         /**
@@ -740,21 +740,21 @@ export interface components {
          * @enum {string}
          */
         ContainerEngine: "docker" | "podman" | "apptainer";
-        /** @description Jobs that are not over, by where they stand. */
+        /** @description Unfinished jobs by state. */
         Counts: {
             /**
              * Format: int64
-             * @description Kept back.
+             * @description Held.
              */
             held: number;
             /**
              * Format: int64
-             * @description Launched.
+             * @description Running.
              */
             running: number;
             /**
              * Format: int64
-             * @description In a queue.
+             * @description Waiting.
              */
             waiting: number;
         };
@@ -778,31 +778,31 @@ export interface components {
         DeviceId: string;
         /** @description A GPU or a MIG instance as its driver names it: `GPU-...`, `MIG-...`. */
         DeviceUuid: string;
-        /** @description What one GPU says to a job. */
+        /** @description The obstacles on one GPU. */
         DeviceWhy: components["schemas"]["DeviceAnswer"] & {
-            /** @description For people, a sentence each. */
+            /** @description As text, one sentence each. */
             texts: string[];
         };
         /** @description How a job or an attempt ended. */
         Ending: {
             /** @description Two or three words: `exit code 3`, `out of memory`. */
             brief: string;
-            /** @description What colours and marks go by. */
+            /** @description The class, for colours and symbols. */
             class: components["schemas"]["EndingClass"];
             /** @description A sentence without its subject: `failed with exit code 3`. */
             text: string;
         };
         /**
-         * @description Classes of ends.
+         * @description The class of an end.
          * @enum {string}
          */
         EndingClass: "succeeded" | "failed" | "out_of_memory" | "stopped";
         /**
-         * @description By what energy is summed up.
+         * @description What energy is summed by.
          * @enum {string}
          */
         EnergyKind: "job" | "user" | "day";
-        /** @description What a sum of energy is of. */
+        /** @description The job, user or day of a sum. */
         EnergyOf: {
             /** @description A job. */
             job: components["schemas"]["JobId"];
@@ -821,18 +821,18 @@ export interface components {
              */
             day: number;
         };
-        /** @description Sums of energy, with what is needed to say what they cost. */
+        /** @description Sums of energy, with price and carbon intensity. */
         EnergyReport: {
             /**
              * Format: double
-             * @description Grams of CO2 a kilowatt-hour, where that is configured.
+             * @description Grams of CO2 per kilowatt-hour, if configured.
              */
             carbon?: number | null;
-            /** @description In this currency. */
+            /** @description Currency of the price. */
             currency: string;
             /**
              * Format: double
-             * @description What a kilowatt-hour costs, where that is configured.
+             * @description Price of a kilowatt-hour, if configured.
              */
             price?: number | null;
             /** @description The sums. */
@@ -843,14 +843,14 @@ export interface components {
             array?: null | components["schemas"]["ArrayPlace"];
             /**
              * Format: int64
-             * @description Attempts it was measured of.
+             * @description Number of attempts.
              */
             attempts: number;
-            /** @description How much. */
+            /** @description The energy. */
             energy: components["schemas"]["Joules"];
-            /** @description The job's name, where it is of one. */
+            /** @description The name of the job, for the sum of a job. */
             name?: string | null;
-            /** @description Of what. */
+            /** @description The job, user or day. */
             of: components["schemas"]["EnergyOf"];
         };
         /** @description What an estimator found out; what it left open stays as it was. */
@@ -861,19 +861,19 @@ export interface components {
             sharing?: null | components["schemas"]["SharingClass"];
             utilisation?: null | components["schemas"]["Utilisation"];
         };
-        /** @description What was expected of a job. */
+        /** @description The estimate of a job. */
         EstimateDetail: {
             declared?: null | components["schemas"]["MiB"];
             duration?: null | components["schemas"]["Seconds"];
             expected?: null | components["schemas"]["MiB"];
-            /** @description What there is to say about it. */
+            /** @description Notes for the user. */
             notes: string[];
-            /** @description What the expected memory is made of, where the estimator tells. */
+            /** @description The parts of the expected memory, if known. */
             parts?: components["schemas"]["MemoryPart"][];
-            /** @description Who said so: `declared`, `history`, `static`, `dry-run`. */
+            /** @description The source: `declared`, `history`, `static` or `dry-run`. */
             source?: string | null;
             upper?: null | components["schemas"]["MiB"];
-            /** @description How busy it should keep a GPU. */
+            /** @description Expected utilisation of a GPU. */
             utilisation: components["schemas"]["Utilisation"];
         };
         /** @description Hints for the estimate of a job. */
@@ -917,7 +917,7 @@ export interface components {
         };
         /** @description The predicted placement of a job that is submitted now. */
         Forecast: {
-            /** @description What is expected of it. */
+            /** @description Its estimate. */
             estimate: components["schemas"]["EstimateDetail"];
             placement?: null | components["schemas"]["Placement"];
             why?: null | components["schemas"]["Why"];
@@ -927,31 +927,31 @@ export interface components {
          * @description A share between 0 and 1.
          */
         Fraction: number;
-        /** @description A GPU or a MIG instance, and who is on it. */
+        /** @description A GPU or a MIG instance, and the jobs on it. */
         GpuDetail: {
             /** @description Memory that can still be reserved for a job. */
             available: components["schemas"]["MiB"];
-            /** @description The same, for people. */
+            /** @description The same as text. */
             closed: string[];
-            /** @description Where its counters come from. */
+            /** @description Source of its profiling counters. */
             counters: string;
-            /** @description As the manager names it. */
+            /** @description The name that the manager gives it. */
             device: components["schemas"]["DeviceId"];
-            /** @description It takes nothing new. */
+            /** @description It is drained: no new jobs. */
             drained: boolean;
             energy?: null | components["schemas"]["Joules"];
-            /** @description Processes on it that are not ours. */
+            /** @description Number of other processes on it. */
             foreign: number;
-            /** @description It answers no more. */
+            /** @description The driver lost it. */
             lost: boolean;
-            /** @description All its memory. */
+            /** @description Total memory. */
             memory: components["schemas"]["MiB"];
             memory_used?: null | components["schemas"]["MiB"];
             /** @description How it is shared. */
             mode: components["schemas"]["CollocationMode"];
-            /** @description What it is. */
+            /** @description The product name. */
             name: string;
-            /** @description What keeps it from taking another job. */
+            /** @description Why it accepts no more jobs. */
             obstacles: components["schemas"]["Obstacle"][];
             power?: null | components["schemas"]["Watts"];
             /** @description Memory reserved for jobs. */
@@ -961,11 +961,11 @@ export interface components {
              * @description Degrees Celsius.
              */
             temperature?: number | null;
-            /** @description Our jobs on it. */
+            /** @description Jobs of this manager on it. */
             tenants: components["schemas"]["GpuTenant"][];
-            /** @description How busy it is, when last seen. */
+            /** @description Utilisation in the last sample. */
             utilisation: components["schemas"]["Utilisation"];
-            /** @description As the driver names it. */
+            /** @description The UUID that the driver gives it. */
             uuid: components["schemas"]["DeviceUuid"];
         };
         /** @description What a GPU can be switched to. */
@@ -976,51 +976,51 @@ export interface components {
         /** @description An attempt's time on a GPU. */
         GpuStay: {
             array?: null | components["schemas"]["ArrayPlace"];
-            /** @description Which attempt. */
+            /** @description The attempt. */
             attempt: components["schemas"]["AttemptId"];
             ended?: null | components["schemas"]["UnixMillis"];
             ending?: null | components["schemas"]["Ending"];
             /** @description When it was launched. */
             launched: components["schemas"]["UnixMillis"];
-            /** @description Memory it had, from each of these times on. */
+            /** @description Its memory over time: from each of these times on. */
             memory: components["schemas"]["MemoryStep"][];
-            /** @description What people call the job. */
+            /** @description The name of its job. */
             name?: string | null;
             /** @description Memory reserved for it. */
             promised: components["schemas"]["MiB"];
-            /** @description Whose it is. */
+            /** @description The name of its user. */
             user: string;
         };
-        /** @description One of our jobs on a GPU. */
+        /** @description A job of this manager on a GPU. */
         GpuTenant: {
             array?: null | components["schemas"]["ArrayPlace"];
-            /** @description Which attempt. */
+            /** @description The attempt. */
             attempt: components["schemas"]["AttemptId"];
             energy?: null | components["schemas"]["Joules"];
             /** @description When it was launched. */
             launched: components["schemas"]["UnixMillis"];
             memory?: null | components["schemas"]["MiB"];
-            /** @description What people call the job. */
+            /** @description The name of the job. */
             name?: string | null;
             /** @description Memory reserved for it. */
             promised: components["schemas"]["MiB"];
             /**
              * Format: double
-             * @description Its part of the GPU's SMACT when last seen; where jobs share a GPU it goes by what the driver tells of processes, or in equal parts.
+             * @description Its share of the GPU's SMACT in the last sample. Jobs on a shared GPU get shares by what the driver reports per process, or equal ones.
              */
             smact?: number | null;
-            /** @description Whose it is. */
+            /** @description The name of the user. */
             user: string;
         };
-        /** @description What a GPU did, and who was on it. */
+        /** @description The utilisation of a GPU over time, and the attempts on it. */
         GpuTimeline: {
-            /** @description How busy it was; of more than a day, means of several minutes, by the first of them. */
+            /** @description Means per minute; for more than a day, means of several minutes, dated by the first. */
             minutes: components["schemas"]["MinuteMean"][];
-            /** @description From when. */
+            /** @description Start of the period. */
             since: components["schemas"]["UnixMillis"];
-            /** @description Those who were on it, by when they were launched. */
+            /** @description The attempts on it, by launch time. */
             stays: components["schemas"]["GpuStay"][];
-            /** @description Until when. */
+            /** @description End of the period. */
             until: components["schemas"]["UnixMillis"];
         };
         /** @description One device of an attempt. */
@@ -1033,7 +1033,7 @@ export interface components {
             promised: components["schemas"]["MiB"];
         };
         /**
-         * @description Which jobs come first.
+         * @description The order of jobs.
          * @enum {string}
          */
         HistoryOrder: "number" | "ended";
@@ -1054,9 +1054,9 @@ export interface components {
             /** @description Memory. */
             memory: components["schemas"]["MiB"];
         };
-        /** @description The answer of one host to a job without GPUs. */
+        /** @description The obstacles on one host for a job without GPUs. */
         HostWhy: components["schemas"]["HostAnswer"] & {
-            /** @description For people, a sentence each. */
+            /** @description As text, one sentence each. */
             texts: string[];
         };
         /** @description How an attempt is idle that holds GPUs. */
@@ -1105,7 +1105,7 @@ export interface components {
                 text: string;
             };
         };
-        /** @description Everything that is known of a job. */
+        /** @description Everything that is known about a job. */
         JobDetail: {
             array?: null | components["schemas"]["ArrayPlace"];
             /** @description Its attempts. */
@@ -1114,21 +1114,21 @@ export interface components {
             ended?: null | components["schemas"]["UnixMillis"];
             ending?: null | components["schemas"]["Ending"];
             energy?: null | components["schemas"]["Joules"];
-            /** @description What was expected of it. */
+            /** @description Its estimate. */
             estimate: components["schemas"]["EstimateDetail"];
-            /** @description What happened to it. */
+            /** @description Its events, in order. */
             events: components["schemas"]["StoredEvent"][];
             /** @description The user who holds it. */
             held_by?: string | null;
-            /** @description Which. */
+            /** @description Its number. */
             id: components["schemas"]["JobId"];
-            /** @description How it ended, in words. */
+            /** @description How it ended, as text. */
             outcome?: string | null;
-            /** @description Whose it is. */
+            /** @description Its user. */
             owner: components["schemas"]["Owner"];
             /** @description The state as one word. */
             phase: components["schemas"]["Phase"];
-            /** @description What was asked for. To others than its user and operators, the environment is not shown; to them, what looks like a secret is not. */
+            /** @description The request. Other users do not see the command and the environment; its user and operators see no secrets. */
             request: components["schemas"]["JobRequest"];
             /** @description The state with its data. */
             state: components["schemas"]["State"];
@@ -1346,7 +1346,7 @@ export interface components {
             /** @description It runs the code as it was when submitted: the git work tree is copied. */
             snapshot?: boolean;
         };
-        /** @description A job as lists show it. */
+        /** @description A job in a list. */
         JobSummary: {
             array?: null | components["schemas"]["ArrayPlace"];
             /**
@@ -1436,11 +1436,11 @@ export interface components {
             /** @description Its kind: weights, gradients, optimizer, activations, workspace, fragmentation, context. */
             name: string;
         };
-        /** @description From this time on, an attempt had so much memory on a GPU. */
+        /** @description The memory of an attempt on a GPU, from a time on. */
         MemoryStep: {
-            /** @description From when. */
+            /** @description The time. */
             at: components["schemas"]["UnixMillis"];
-            /** @description So much. */
+            /** @description The memory. */
             memory: components["schemas"]["MiB"];
         };
         /**
@@ -1476,26 +1476,26 @@ export interface components {
         MigLayout: "4g,3g" | "2x3g" | "4g,2g,1g" | "3x2g,1g" | "7x1g";
         /** @description The mean of a device's samples over one minute. */
         MinuteMean: {
-            /** @description Which device. */
+            /** @description The device. */
             device: components["schemas"]["DeviceId"];
             /** @description Memory in use by all processes. */
             memory_used: components["schemas"]["MiB"];
-            /** @description Which minute. */
+            /** @description The minute. */
             minute: components["schemas"]["UnixMinute"];
             power?: null | components["schemas"]["Watts"];
             /**
              * Format: int32
-             * @description Samples it is the mean of.
+             * @description Number of samples.
              */
             readings: number;
-            /** @description How busy the device was. */
+            /** @description Mean utilisation. */
             utilisation: components["schemas"]["Utilisation"];
         };
-        /** @description A name and what it means. */
+        /** @description A name and its meaning. */
         Named: {
-            /** @description What it means, in a line. */
+            /** @description What it does, in one line. */
             about: string;
-            /** @description As configurations have it. */
+            /** @description Its name in configurations. */
             name: string;
         };
         /** @description An event, for a job's timeline. */
@@ -1504,11 +1504,11 @@ export interface components {
             at: components["schemas"]["UnixMillis"];
             job?: null | components["schemas"]["JobId"];
         };
-        /** @description A notification: by this channel, when this happens to a job of the user. */
+        /** @description A notification: these events of the user's jobs are sent over this channel. */
         Notification: {
-            /** @description How. */
+            /** @description The channel. */
             by: components["schemas"]["Channel"];
-            /** @description When. */
+            /** @description The events. */
             on: components["schemas"]["Occasion"][];
         };
         /** @description Why a device does not take a job, for programs (serialised) and for people (displayed). */
@@ -1884,7 +1884,7 @@ export interface components {
             upper: components["schemas"]["MiB"];
         }[];
         /**
-         * @description The state of a job without what only that state has.
+         * @description The state of a job, without its data.
          * @enum {string}
          */
         Phase: "held" | "estimating" | "queued" | "starting" | "running" | "recovering" | "preempted" | "done";
@@ -1900,18 +1900,18 @@ export interface components {
          * @enum {string}
          */
         PlacementKind: "idle" | "share";
-        /** @description All that may be named. */
+        /** @description Policies, variants and presets. */
         PolicyList: {
             /** @description Mapping policies. */
             policies: components["schemas"]["Named"][];
             /** @description Presets of settings. */
             presets: components["schemas"]["Named"][];
-            /** @description What may stand before a policy's name. */
+            /** @description Prefixes of policy names. */
             variants: components["schemas"]["PolicyVariant"][];
         };
-        /** @description A prefix of policies' names. */
+        /** @description A prefix of a policy name. */
         PolicyVariant: {
-            /** @description What it changes, in a line. */
+            /** @description What it changes, in one line. */
             about: string;
             /** @description The prefix: `est-`. */
             prefix: string;
@@ -1965,23 +1965,20 @@ export interface components {
          */
         Priority: number;
         /**
-         * @description Kinds of problems, each with a status code of HTTP.
+         * @description The kind of a problem. Each has an HTTP status code.
          * @enum {string}
          */
         ProblemKind: "invalid" | "unauthenticated" | "forbidden" | "not_found" | "wrong_method" | "conflict" | "too_large" | "limit" | "unavailable" | "internal";
-        /**
-         * @description Jobs that are not over: those that run, those that wait in the order in which they are considered, those that wait for something else than GPUs,
-         *     and those that are held.
-         */
+        /** @description Unfinished jobs: running jobs, jobs that wait for GPUs in queue order, jobs that wait for something else, and held jobs. */
         Queue: {
-            /** @description All there are, listed or not. */
+            /** @description The number of all jobs, listed or not. */
             counts: components["schemas"]["Counts"];
-            /** @description Those that are listed. Only the first page has the reasons why jobs wait. */
+            /** @description The listed jobs. Only the first page says why jobs wait. */
             jobs: components["schemas"]["QueueRow"][];
-            /** @description Where the next page begins; unset: there is none. */
+            /** @description The start of the next page; unset: this is the last page. */
             next?: string | null;
         };
-        /** @description A job that is not over. */
+        /** @description An unfinished job. */
         QueueRow: {
             array?: null | components["schemas"]["ArrayPlace"];
             /**
@@ -1989,25 +1986,25 @@ export interface components {
              * @description Attempts so far.
              */
             attempts: number;
-            /** @description GPUs it has. */
+            /** @description Its GPUs. */
             devices: components["schemas"]["DeviceId"][];
-            /** @description For how long it has stood there. */
+            /** @description Time in this state. */
             for_seconds: components["schemas"]["Seconds"];
             /**
              * Format: int32
              * @description Number of GPUs requested.
              */
             gpus: number;
-            /** @description Which. */
+            /** @description Its number. */
             id: components["schemas"]["JobId"];
             memory?: null | components["schemas"]["MiB"];
-            /** @description What people call it. */
+            /** @description Its name. */
             name?: string | null;
             /** @description Higher goes first. */
             priority: components["schemas"]["Priority"];
             /**
              * Format: double
-             * @description How far it is, where it tells.
+             * @description Progress from 0 to 1, if the job reports it.
              */
             progress?: number | null;
             /** @description Why it waits, or that it holds its GPUs without using them, in a few words. */
@@ -2018,39 +2015,39 @@ export interface components {
             submitted: components["schemas"]["UnixMillis"];
             /**
              * Format: int32
-             * @description That user's number.
+             * @description The number of its user.
              */
             uid: number;
-            /** @description Whose it is. */
+            /** @description The name of its user. */
             user: string;
         };
-        /** @description The last looks at a GPU, a column for each thing that is seen; all columns are as long as `at`. */
+        /** @description The last samples of a GPU, as columns of the same length. */
         RecentSamples: {
             /** @description The time of the sample. */
             at: components["schemas"]["UnixMillis"][];
-            /** @description Which GPU. */
+            /** @description The GPU. */
             device: components["schemas"]["DeviceId"];
             /** @description Memory in use by all processes. */
             memory: components["schemas"]["MiB"][];
             /** @description Power drawn. */
             power: (null | components["schemas"]["Watts"])[];
-            /** @description Our jobs that were on it. */
+            /** @description Jobs of this manager on it. */
             tenants: components["schemas"]["RecentTenant"][];
-            /** @description How busy it was: a column for each metric, to three decimals. */
+            /** @description Utilisation: a column per metric, to three decimals. */
             utilisation: components["schemas"]["UtilisationOverTime"];
         };
-        /** @description One of our jobs, over the same looks. */
+        /** @description A job of this manager, over the same samples. */
         RecentTenant: {
-            /** @description Which attempt. */
+            /** @description The attempt. */
             attempt: components["schemas"]["AttemptId"];
-            /** @description Memory it had at each look; unset where it was not there, or the driver does not tell. */
+            /** @description Its memory in each sample; unset if it was not there, or the driver does not report it. */
             memory: (null | components["schemas"]["MiB"])[];
         };
-        /** @description The configuration was read again, and its rules are in force. */
+        /** @description The result of a reload: the settings of decisions are in force. */
         Reloaded: {
-            /** @description What differs but counts only when the manager is started anew. */
+            /** @description Changed settings that need a restart. */
             needs_restart: string[];
-            /** @description Users and groups that are named and unknown here, by file and line. */
+            /** @description Users and groups in the file that this host does not know, with file and line. */
             warnings?: string[];
         };
         /**
@@ -2343,46 +2340,46 @@ export interface components {
                 stale_after?: number;
             };
         };
-        /** @description A user as a member of a group. Of those who want something, the lowest group is next, and in it the lowest user. */
+        /** @description A user in a group. Among users with waiting jobs, the group with the lowest standing is next, and in it the user with the lowest. */
         ShareRow: {
             /**
              * Format: double
-             * @description GPU-seconds that its running jobs should still take.
+             * @description GPU-seconds that running jobs are expected to still use.
              */
             committed: number;
             /**
              * Format: int32
-             * @description The group it is accounted to.
+             * @description The group that the use counts for.
              */
             gid: number;
             /**
              * Format: double
-             * @description GPU-seconds had, of which the older count less.
+             * @description GPU-seconds used so far; older ones count less.
              */
             gpu_seconds: number;
             /**
              * Format: double
-             * @description GPUs it takes now, with what it takes of each.
+             * @description GPUs in use now, counted by the used part of each.
              */
             gpus: number;
             /**
              * Format: double
-             * @description The group's share beside others.
+             * @description The configured share of the group.
              */
             group_share: number;
             /**
              * Format: double
-             * @description The same of its group.
+             * @description The same for the group.
              */
             group_standing: number;
             /**
              * Format: double
-             * @description Its share within its group.
+             * @description The configured share within the group.
              */
             share: number;
             /**
              * Format: double
-             * @description What it has had and is about to have, over its share.
+             * @description Used and committed GPU-seconds, divided by the share.
              */
             standing: number;
             /**
@@ -2401,10 +2398,10 @@ export interface components {
          * @enum {string}
          */
         Shown: "always" | "where_measured" | "never";
-        /** @description To end the manager; jobs that run go on. */
+        /** @description A request to stop the manager. Running jobs continue. */
         Shutdown: {
             /**
-             * @description Launch nothing more, and end when nothing runs.
+             * @description Launch nothing more, and stop with the last attempt.
              * @default false
              */
             drain?: boolean;
@@ -2456,48 +2453,48 @@ export interface components {
             /** @enum {string} */
             state: "done";
         };
-        /** @description How the manager is. */
+        /** @description The status of the manager. */
         Status: {
-            /** @description It launches nothing more, and ends when nothing runs. */
+            /** @description It is draining: it launches nothing more, and ends with the last attempt. */
             draining: boolean;
-            /** @description They are emulated. */
+            /** @description The GPUs are emulated. */
             emulated: boolean;
             /**
              * Format: int32
-             * @description How many there are.
+             * @description Number of GPUs.
              */
             gpus: number;
-            /** @description Jobs that are not over. */
+            /** @description Unfinished jobs. */
             jobs: components["schemas"]["Counts"];
-            /** @description GPUs of the machine that it does not use, in a line for each reason. */
+            /** @description Why GPUs of this host are not used, one line per reason. */
             left_out?: string[];
-            /** @description What is measured of them, in the order of tables and charts. */
+            /** @description The metrics of GPUs, in the order of tables and charts. */
             metrics?: components["schemas"]["MetricDetail"][];
-            /** @description What time it is for the manager: where GPUs are emulated faster than ours, times go on faster too. */
+            /** @description The time of the manager. With emulated GPUs it can run faster than real time. */
             now: components["schemas"]["UnixMillis"];
-            /** @description It watches, and launches nothing. */
+            /** @description It only observes: it launches nothing. */
             observes: boolean;
             /**
              * Format: int32
-             * @description Its process.
+             * @description Its process id.
              */
             pid: number;
-            /** @description How jobs are mapped to them. */
+            /** @description The mapping policy. */
             policy: string;
             /**
              * Format: double
-             * @description How much faster than ours their time passes; 1 for real ones.
+             * @description How much faster than real time the GPUs run; 1 for real GPUs.
              */
             speed: number;
             /** @description When it was started. */
             started: components["schemas"]["UnixMillis"];
-            /** @description What an operator should know: a full disk, a host that is short, a GPU that is lost. */
+            /** @description Problems for the operator: a full disk, a host short of memory, a lost GPU. */
             troubles: string[];
-            /** @description How long ago that is. */
+            /** @description Time since the start. */
             up: components["schemas"]["Seconds"];
             /** @description Its version. */
             version: string;
-            /** @description Which GPUs it manages, in words. */
+            /** @description A description of its GPUs. */
             world: string;
         };
         /**
@@ -2526,9 +2523,9 @@ export interface components {
             /** @description A sweep: a job for each combination of these. */
             parameters?: components["schemas"]["Parameter"][];
         };
-        /** @description Jobs that were accepted and written down: they are not lost any more. */
+        /** @description Accepted jobs. They are on the disk. */
         Submitted: {
-            /** @description Their numbers, in the order asked for. The first is also the array's. */
+            /** @description Their numbers, in the order of the submission. The first is also the number of the array. */
             jobs: components["schemas"]["JobId"][];
             /** @description Notes for the user. */
             notes?: string[];
@@ -2540,27 +2537,27 @@ export interface components {
         Time: number;
         /** @description An [`Update`] with its time. */
         TimedUpdate: components["schemas"]["Update"] & {
-            /** @description When. */
+            /** @description Its time. */
             at: components["schemas"]["UnixMillis"];
         };
         /**
          * Format: int64
-         * @description A time of the wall clock, in milliseconds since 1970. It may jump, so nothing is ordered by it that has a number.
+         * @description Wall-clock time in milliseconds since 1970. It may jump, so rows with numbers are ordered by number.
          */
         UnixMillis: number;
         /**
          * Format: int64
-         * @description A minute of the wall clock, counted from 1970.
+         * @description A minute of the wall clock since 1970.
          */
         UnixMinute: number;
-        /** @description A change, as sent to listening clients. */
+        /** @description A change, as clients receive it. */
         Update: {
             /**
              * Format: int32
              * @description The number of its latest attempt.
              */
             attempt: number;
-            /** @description Which. */
+            /** @description The job. */
             job: components["schemas"]["JobId"];
             /** @description The state of the job. */
             state: components["schemas"]["Phase"];
@@ -2568,7 +2565,7 @@ export interface components {
             text: string;
             /**
              * Format: int32
-             * @description Whose.
+             * @description Its user.
              */
             uid: number;
             /** @enum {string} */
@@ -2713,27 +2710,27 @@ export interface components {
          * @description Electrical power in watts.
          */
         Watts: number;
-        /** @description The real run of the jobs beside simulated ones. */
+        /** @description The real run of the jobs, and simulated runs. */
         WhatIf: {
             /**
              * Format: int64
-             * @description The jobs that were replayed.
+             * @description Number of replayed jobs.
              */
             jobs: number;
-            /** @description Those that were not, and why, for people. */
+            /** @description Why other jobs were not replayed, as text. */
             left_out: string[];
-            /** @description What was measured of them. */
+            /** @description The real run. */
             measured: components["schemas"]["WhatIfRun"];
-            /** @description What it makes of them by other rules. */
+            /** @description Simulated runs under other policies. */
             others: components["schemas"]["WhatIfRun"][];
-            /** @description What the simulator makes of them by the rules in force: how far this is from what was measured tells how far to trust the rest. */
+            /** @description The simulated run under the present policy. Its difference from the real run shows how accurate the simulation is. */
             simulated: components["schemas"]["WhatIfRun"];
         };
         /** @description The results of a run under some settings. */
         WhatIfRun: {
             /** @description Mean time from submission to the end. */
             completion: components["schemas"]["Seconds"];
-            /** @description The time that one in twenty jobs took longer than, from submission to the end. */
+            /** @description 95th percentile of the time from submission to the end. */
             completion_p95: components["schemas"]["Seconds"];
             energy?: null | components["schemas"]["Joules"];
             /** @description From the first submission to the last end. */
@@ -2743,26 +2740,26 @@ export interface components {
              * @description Attempts that ran out of memory.
              */
             out_of_memory: number;
-            /** @description The rules: a policy's name. */
+            /** @description The policy. */
             policy: string;
             /** @description Mean time from submission to the (last) start. */
             wait: components["schemas"]["Seconds"];
         };
         /** @description Why a job waits. */
         Why: {
-            /** @description What stands in the way on each GPU. */
+            /** @description The obstacles on each GPU. */
             devices: components["schemas"]["DeviceWhy"][];
-            /** @description What stands in the way on each host, for a job without GPUs. */
+            /** @description The obstacles on each host, for a job without GPUs. */
             hosts?: components["schemas"]["HostWhy"][];
             /** @description The job. */
             job: components["schemas"]["JobId"];
-            /** @description What holds it back, for programs. */
+            /** @description The reason, for programs. */
             reason: components["schemas"]["WaitReason"];
             /** @description Its state. */
             state: components["schemas"]["State"];
-            /** @description What holds it back, in a sentence. */
+            /** @description The reason, as a sentence. */
             summary: string;
-            /** @description The summary and all that stands in the way, as a terminal shows it. */
+            /** @description The summary and all obstacles, as text for a terminal. */
             text: string;
         };
     };
@@ -2920,14 +2917,14 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -2953,14 +2950,14 @@ export interface operations {
                     "application/json": components["schemas"]["ConfigurationDetail"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -2986,14 +2983,14 @@ export interface operations {
                     "application/json": components["schemas"]["Reloaded"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3005,15 +3002,15 @@ export interface operations {
     energy: {
         parameters: {
             query: {
-                /** @description A sum for each of these. */
+                /** @description What to sum by. */
                 by: components["schemas"]["EnergyKind"];
-                /** @description Offset of the time zone that days are counted in, in minutes ahead of UTC. */
+                /** @description Time zone of the days, in minutes ahead of UTC. */
                 ahead?: number;
-                /** @description Of this user. */
+                /** @description Only of this user. */
                 user?: components["schemas"]["UserId"];
-                /** @description Of attempts that ended at this time or later. */
+                /** @description Only of attempts that ended at this time or later. */
                 since?: components["schemas"]["UnixMillis"];
-                /** @description Of attempts that ended before this time. */
+                /** @description Only of attempts that ended before this time. */
                 until?: components["schemas"]["UnixMillis"];
             };
             header?: never;
@@ -3030,14 +3027,14 @@ export interface operations {
                     "application/json": components["schemas"]["EnergyReport"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3049,7 +3046,7 @@ export interface operations {
     events: {
         parameters: {
             query?: {
-                /** @description Those that are kept and have a higher number than this, then those to come; unset: updates alone, from now on. */
+                /** @description Stored events after this number, then new ones. Unset: only updates, from now on. */
                 after?: number;
             };
             header?: never;
@@ -3066,14 +3063,14 @@ export interface operations {
                     "text/event-stream": components["schemas"]["TimedUpdate"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3085,23 +3082,23 @@ export interface operations {
     export: {
         parameters: {
             query?: {
-                /** @description Of this user. */
+                /** @description Only jobs of this user. */
                 user?: components["schemas"]["UserId"];
-                /** @description In this state. */
+                /** @description Only jobs in this state. */
                 state?: components["schemas"]["Phase"];
-                /** @description With this in its name. */
+                /** @description Only jobs with this in their name. */
                 name?: string;
-                /** @description With this in its name or in its user's, or as its number. */
+                /** @description Only jobs with this in their name or in the name of their user, or as their number. */
                 text?: string;
-                /** @description Of this array. */
+                /** @description Only jobs of this array. */
                 array?: components["schemas"]["ArrayId"];
-                /** @description Submitted at this time or later. */
+                /** @description Only jobs submitted at this time or later. */
                 since?: components["schemas"]["UnixMillis"];
-                /** @description Submitted before this time. */
+                /** @description Only jobs submitted before this time. */
                 until?: components["schemas"]["UnixMillis"];
-                /** @description Of a lower number than this. */
+                /** @description Only jobs with a lower number than this. */
                 before?: components["schemas"]["JobId"];
-                /** @description In this order; exports are by number. */
+                /** @description The order. An export is always by number. */
                 order?: components["schemas"]["HistoryOrder"];
                 /** @description Maximum number of jobs, up to 1,000. Default: 100. An export has no limit. */
                 limit?: number;
@@ -3120,14 +3117,14 @@ export interface operations {
                     "application/x-ndjson": components["schemas"]["JobDetail"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3157,14 +3154,14 @@ export interface operations {
                     "application/json": components["schemas"]["Forecast"][];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3190,14 +3187,14 @@ export interface operations {
                     "application/json": components["schemas"]["GpuDetail"][];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3224,14 +3221,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3258,14 +3255,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3299,14 +3296,14 @@ export interface operations {
                     "application/json": components["schemas"]["MinuteMean"][];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3340,14 +3337,14 @@ export interface operations {
                     "application/json": components["schemas"]["GpuTimeline"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3359,23 +3356,23 @@ export interface operations {
     history: {
         parameters: {
             query?: {
-                /** @description Of this user. */
+                /** @description Only jobs of this user. */
                 user?: components["schemas"]["UserId"];
-                /** @description In this state. */
+                /** @description Only jobs in this state. */
                 state?: components["schemas"]["Phase"];
-                /** @description With this in its name. */
+                /** @description Only jobs with this in their name. */
                 name?: string;
-                /** @description With this in its name or in its user's, or as its number. */
+                /** @description Only jobs with this in their name or in the name of their user, or as their number. */
                 text?: string;
-                /** @description Of this array. */
+                /** @description Only jobs of this array. */
                 array?: components["schemas"]["ArrayId"];
-                /** @description Submitted at this time or later. */
+                /** @description Only jobs submitted at this time or later. */
                 since?: components["schemas"]["UnixMillis"];
-                /** @description Submitted before this time. */
+                /** @description Only jobs submitted before this time. */
                 until?: components["schemas"]["UnixMillis"];
-                /** @description Of a lower number than this. */
+                /** @description Only jobs with a lower number than this. */
                 before?: components["schemas"]["JobId"];
-                /** @description In this order; exports are by number. */
+                /** @description The order. An export is always by number. */
                 order?: components["schemas"]["HistoryOrder"];
                 /** @description Maximum number of jobs, up to 1,000. Default: 100. An export has no limit. */
                 limit?: number;
@@ -3394,14 +3391,14 @@ export interface operations {
                     "application/json": components["schemas"]["JobSummary"][];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3431,14 +3428,14 @@ export interface operations {
                     "application/json": components["schemas"]["Submitted"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3452,7 +3449,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs. */
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
                 job: string;
             };
             cookie?: never;
@@ -3467,14 +3464,14 @@ export interface operations {
                     "application/json": components["schemas"]["JobDetail"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3488,7 +3485,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs. */
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
                 job: string;
             };
             cookie?: never;
@@ -3507,14 +3504,14 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResult"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3528,7 +3525,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs. */
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
                 job: string;
             };
             cookie?: never;
@@ -3543,14 +3540,14 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResult"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3564,7 +3561,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs. */
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
                 job: string;
             };
             cookie?: never;
@@ -3579,14 +3576,14 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResult"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3598,18 +3595,18 @@ export interface operations {
     logs: {
         parameters: {
             query?: {
-                /** @description What it printed where. */
+                /** @description Standard output or standard error. */
                 stream?: components["schemas"]["LogStream"];
-                /** @description In which attempt; unset: the last. */
+                /** @description Of this attempt; unset: the last. */
                 attempt?: number;
                 /** @description Only this many lines at the end. */
                 lines?: number;
-                /** @description Go on as it grows, until the attempt is over. */
+                /** @description Continue as the log grows, until the attempt ends. */
                 follow?: boolean;
             };
             header?: never;
             path: {
-                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs. */
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
                 job: string;
             };
             cookie?: never;
@@ -3624,14 +3621,14 @@ export interface operations {
                     "application/octet-stream": number[];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3645,7 +3642,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs. */
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
                 job: string;
             };
             cookie?: never;
@@ -3660,14 +3657,14 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResult"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3681,7 +3678,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs. */
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
                 job: string;
             };
             cookie?: never;
@@ -3696,14 +3693,14 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResult"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3717,28 +3714,28 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs. */
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
                 job: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What follows are the terminal's bytes. */
+            /** @description The bytes of the terminal follow. */
             101: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3755,7 +3752,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs. */
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
                 job: string;
             };
             cookie?: never;
@@ -3770,14 +3767,14 @@ export interface operations {
                     "application/json": components["schemas"]["JobDetail"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3791,7 +3788,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs. */
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
                 job: string;
             };
             cookie?: never;
@@ -3806,14 +3803,14 @@ export interface operations {
                     "application/json": components["schemas"]["Why"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3839,14 +3836,14 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3872,14 +3869,14 @@ export interface operations {
                     "application/json": components["schemas"]["Notification"][];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3909,14 +3906,14 @@ export interface operations {
                     "application/json": components["schemas"]["Notification"][];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3942,14 +3939,14 @@ export interface operations {
                     "application/json": components["schemas"]["ChannelTest"][];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -3975,14 +3972,14 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyList"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -4017,14 +4014,14 @@ export interface operations {
                     "application/json": components["schemas"]["Queue"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -4036,9 +4033,9 @@ export interface operations {
     recent: {
         parameters: {
             query?: {
-                /** @description Later than this; unset: all that are kept, which is those of ten minutes. */
+                /** @description Only samples after this time; unset: all, of the last ten minutes. */
                 since?: components["schemas"]["UnixMillis"];
-                /** @description Of this GPU alone, as `carma gpus` names it. */
+                /** @description Only of this GPU, by its name in `carma gpus`. */
                 gpu?: string;
                 /** @description Maximum number of samples of each GPU, evenly spaced. Default: all. */
                 points?: number;
@@ -4057,14 +4054,14 @@ export interface operations {
                     "application/json": components["schemas"]["RecentSamples"][];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -4090,14 +4087,14 @@ export interface operations {
                     "application/json": components["schemas"]["ShareRow"][];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -4125,14 +4122,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -4158,14 +4155,14 @@ export interface operations {
                     "application/json": components["schemas"]["Status"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;
@@ -4177,11 +4174,11 @@ export interface operations {
     what_if: {
         parameters: {
             query?: {
-                /** @description Submitted at this time or later; unset: within a day before the end. */
+                /** @description Jobs submitted at this time or later; unset: a day before the end. */
                 since?: components["schemas"]["UnixMillis"];
-                /** @description Submitted before this time; unset: until now. */
+                /** @description Jobs submitted before this time; unset: now. */
                 until?: components["schemas"]["UnixMillis"];
-                /** @description Policies, separated by commas; unset: a few that differ much. */
+                /** @description Policies, separated by commas; unset: a small selection. */
                 policies?: string;
             };
             header?: never;
@@ -4198,14 +4195,14 @@ export interface operations {
                     "application/json": components["schemas"]["WhatIf"];
                 };
             };
-            /** @description Why not: nothing was changed. */
+            /** @description An error. Nothing was changed. */
             default: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description What kind of problem. */
+                        /** @description The kind. */
                         kind: components["schemas"]["ProblemKind"];
                         /** @description What is wrong, and what would be right. */
                         message: string;

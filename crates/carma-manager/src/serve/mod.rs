@@ -189,8 +189,3 @@ impl Server {
         result
     }
 }
-
-/// Serves until `stop` is sent or dropped.
-pub fn serve(serving: Serving, stop: oneshot::Receiver<()>) -> Result<(), ServeError> {
-    Server::bind(serving)?.run(stop)
-}

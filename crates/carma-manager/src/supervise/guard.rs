@@ -94,14 +94,14 @@ fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result
     let identity = ProcessIdentity::of(getpid().as_raw_nonzero().get());
     let name = identity.map(|identity| format!("{}-{}-{}", order.attempt.job.0, order.attempt.number, identity.name()));
     let cgroup = name.and_then(|name| Cgroup::create(&name, &order.limits));
-    let (mut begun, over) = io::pipe()?;
+    let (mut shim_began, over) = io::pipe()?;
     if let Fork::Child = split()? {
-        drop(begun);
+        drop(shim_began);
         return shim(folder, order, identity, cgroup.as_ref(), begin, over);
     }
     drop((begin, over));
     // Once the exit is written, nothing waits for it to be durable.
-    if begun.read_exact(&mut [0]).is_err() {
+    if shim_began.read_exact(&mut [0]).is_err() {
         // The shim is the only child until it dies. Then its children become ours.
         let _ = wait(WaitOptions::empty());
     }

@@ -190,8 +190,8 @@ fn neighbours_slow_each_other_down_as_the_model_says() {
     });
     for (me, other) in [(0, 1), (1, 0)] {
         let mut neighbours = Neighbours::default();
-        neighbours.add(facts[other].character.pressure);
-        let slowdown = model.slowdown(facts[me].character.sensitivity, neighbours, carma_core::CollocationMode::Streams);
+        neighbours.add(facts[other].interference.pressure);
+        let slowdown = model.slowdown(facts[me].interference.sensitivity, neighbours, carma_core::CollocationMode::Streams);
         let expected = 1.0 / (slowdown * Physics::default().host_slowdown(2, 1.0));
         assert!((speeds[me] - expected).abs() < 1e-9, "{}: {} is not {expected}", names[me], speeds[me]);
     }

@@ -1,12 +1,10 @@
-//! Lists of jobs: the queue, pages of the history, and the export.
-
-use std::iter;
+//! Lists of jobs: the queue, and pages of the history.
 
 use carma_core::{ArrayId, JobId, Outcome, Priority, UserId};
 use rusqlite::{Row, ToSql, params, params_from_iter};
 
 use super::Reader;
-use super::job::{JobHistory, optional};
+use super::job::optional;
 use crate::ending::Ending;
 use crate::phase::Phase;
 use crate::request::ArrayPlace;
@@ -157,28 +155,5 @@ impl Reader {
     pub fn latest(&self, user: UserId, name: Option<&str>) -> Result<Option<JobId>, StoreError> {
         let sql = "SELECT id FROM jobs WHERE uid = ?1 AND (?2 IS NULL OR name = ?2) ORDER BY id DESC LIMIT 1";
         self.first(sql, params![user.0, name], |row| row.get(0).map(JobId))
-    }
-
-    /// All matching jobs with attempts and events, the first first. No lock is held between two jobs.
-    pub fn export(&self, filter: &JobFilter) -> impl Iterator<Item = Result<JobHistory, StoreError>> {
-        let mut last = JobId(0);
-        let mut next = move || {
-            loop {
-                let Conditions { sql, values } = filter.conditions().and("id > ?", Some(last.0));
-                let sql = format!("SELECT id FROM jobs WHERE {sql} ORDER BY id LIMIT 1");
-                let Some(id) = self.first(&sql, params_from_iter(values), |row| row.get(0).map(JobId))? else { return Ok(None) };
-                last = id;
-                // Deleted meanwhile: continue with the next.
-                if let Some(job) = self.job(id)? {
-                    return Ok(Some(job));
-                }
-            }
-        };
-        let mut failed = false;
-        iter::from_fn(move || {
-            let item = if failed { None } else { next().transpose() };
-            failed = matches!(item, Some(Err(_)));
-            item
-        })
     }
 }

@@ -102,17 +102,6 @@ fn last_and_names_mean_a_users_latest() {
 }
 
 #[test]
-fn an_export_holds_every_wanted_job_with_its_attempts() {
-    let lab = Lab::new();
-    let (store, jobs) = six_jobs(&lab);
-    store.write([started(jobs[4], 1), attempt_ended(jobs[4], 1, NOW, 1.0)]).wait().unwrap();
-    let reader = store.reader().unwrap();
-    let filter = JobFilter { user: Some(UserId(1001)), ..JobFilter::default() };
-    let exported: Vec<JobHistory> = reader.export(&filter).collect::<Result<_, _>>().unwrap();
-    assert_eq!(exported.iter().map(|job| (job.job.job.id(), job.attempts.len())).collect::<Vec<_>>(), [(jobs[4], 1), (jobs[5], 0)]);
-}
-
-#[test]
 fn energy_is_summed_by_job_user_and_local_day() {
     let lab = Lab::new();
     let (store, jobs) = six_jobs(&lab);
