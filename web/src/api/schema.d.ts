@@ -2470,6 +2470,8 @@ export interface components {
             left_out?: string[];
             /** @description The metrics of GPUs, in the order of tables and charts. */
             metrics?: components["schemas"]["MetricDetail"][];
+            /** @description Limits of jobs that the scheduler knows, but that the kernel cannot enforce here. */
+            not_enforced?: string[];
             /** @description The time of the manager. With emulated GPUs it can run faster than real time. */
             now: components["schemas"]["UnixMillis"];
             /** @description It only observes: it launches nothing. */
