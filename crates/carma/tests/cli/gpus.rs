@@ -123,7 +123,7 @@ fn gpus_that_are_not_in_the_allocation_are_shown_with_the_reason() {
     assert_eq!((report["gpus"].as_array().unwrap().len(), &report["gpus"][0]["index"]), (1, &Value::from(1)));
     assert_eq!(report["left_out"][1]["reason"]["excluded"], "not_visible");
     assert_eq!(report["left_out"][1]["uuid"], server.machine.with(|state| state.gpus[2].uuid.get().to_owned()).unwrap());
-    insta::assert_snapshot!("doctor-allocation", server.shows_inside(&visible, &["doctor"]));
+    insta::assert_snapshot!("doctor-allocation", without_limits(&server.shows_inside(&visible, &["doctor"])));
     let slurm = [("SLURM_JOB_ID", "9"), ("SLURM_JOB_GPUS", "0,2")];
     assert!(server.shows_inside(&slurm, &["doctor"]).contains("GPU 1 is not used: not in this Slurm job (SLURM_JOB_GPUS)"));
     // Instances of other users do not change either.
