@@ -57,7 +57,9 @@ impl Scheduler {
             new_jobs = None;
         }
         // The head may have been another one in between.
-        if let Some(kept) = self.head().and_then(|head| HeadReservation::of(head, kept)) {
+        if !kept.is_empty()
+            && let Some(kept) = self.head().and_then(|head| HeadReservation::of(head, kept))
+        {
             self.reservation = Some(kept.clone());
         }
         // Launches and jobs that were set aside are part of this decision.
