@@ -23,6 +23,9 @@ impl Scheduler {
             if self.dirty == DirtyScope::Nothing {
                 return;
             }
+            if self.reservation.as_ref().is_some_and(|kept| self.is_due(kept.head, now)) {
+                kept.extend(self.reservation.take());
+            }
         }
     }
 
@@ -56,9 +59,12 @@ impl Scheduler {
             // A launch that took less of a quota than expected gives a turn to a job before the head.
             new_jobs = None;
         }
-        // The head may have been another one in between.
-        if let Some(kept) = self.head().and_then(|head| HeadReservation::of(head, kept)) {
-            self.reservation = Some(kept.clone());
+        // The head may have been another one in between. Moved, not copied: every decision with open GPUs comes here.
+        if !kept.is_empty()
+            && let Some(head) = self.head()
+            && let Some(place) = kept.iter().position(|kept| kept.head == head)
+        {
+            self.reservation = Some(kept.swap_remove(place));
         }
         // Launches and jobs that were set aside are part of this decision.
         self.dirty = DirtyScope::Nothing;
@@ -148,7 +154,7 @@ impl Scheduler {
                 return;
             }
             if HeadReservation::of(head, kept).is_none() {
-                let Some(planned) = self.kept_for(head, now) else { return };
+                let Some(planned) = self.take_kept_for(head, now) else { return };
                 kept.push(planned);
             }
             let started = behind.into_iter().filter(|job| self.start(*job, Some(head), kept, now, actions)).count();

@@ -114,6 +114,12 @@ impl Scheduler {
         if self.is_due(head, now) { self.planned_for(head, now) } else { Some(HeadReservation::nothing(head)) }
     }
 
+    /// The same, taken out of the record instead of copied.
+    pub(super) fn take_kept_for(&mut self, head: JobId, now: Time) -> Option<HeadReservation> {
+        let known = self.reservation.take().filter(|kept| kept.head == head && !kept.devices.is_empty());
+        if self.is_due(head, now) { known.or_else(|| self.planned_for(head, now)) } else { Some(HeadReservation::nothing(head)) }
+    }
+
     /// What is to be kept for the head, due or not; planned again when anything it depends on has changed.
     pub(super) fn planned_for(&self, head: JobId, now: Time) -> Option<HeadReservation> {
         let known = self.reservation.as_ref().filter(|kept| kept.head == head && !kept.devices.is_empty());

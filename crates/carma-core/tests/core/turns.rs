@@ -61,7 +61,7 @@ fn the_user_who_used_least_goes_first() {
     assert_eq!(queue(&lab), [3, 1], "other rules sort the queue again");
     assert_eq!(
         lab.scheduler.explain(JobId(1)).unwrap().reason.to_string(),
-        "waits behind job 3; 1 ahead of it: it has had less GPU time, or waits longer"
+        "waits behind job 3; 1 ahead of it: it has used less GPU time, or has waited longer"
     );
 }
 
@@ -179,7 +179,7 @@ fn an_overdue_job_takes_nothing_off_the_work_of_others() {
     lab.event(Event::Tick);
     assert_eq!(head(&lab), JobId(3));
     let why = lab.scheduler.explain(JobId(4)).unwrap().to_string();
-    assert!(why.contains("1 ahead of it: it is the longest, and all else would be done before it"), "{why}");
+    assert!(why.contains("1 ahead of it: it is the longest, and all other work would be done before it"), "{why}");
 }
 
 #[test]
