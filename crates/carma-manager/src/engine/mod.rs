@@ -11,7 +11,7 @@
 //!  its parts:             state ──► views ──► accounting ──► attempts ──► gpus, jobs ──► decide        estimates, host, listeners, writer: beside them
 //! ```
 //!
-//! A part knows its own state and the core's [`decide::Decisions`], and never the engine. Nothing is done and no question is answered before the decision is
+//! A part knows its own state and the core's `Decisions`, and never the engine. Nothing is done and no question is answered before the decision is
 //! on the disk. When a write fails, unwritten decisions are dropped, waiting clients get an error, and the engine restarts from the store as after a
 //! crash: there is one recovery path.
 
