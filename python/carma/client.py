@@ -179,6 +179,7 @@ class Client:
             "command": command,
             "directory": os.path.abspath(directory or os.getcwd()),
             "environment": dict(os.environ if environment is None else environment),
+            "umask": _umask(),
             "output": output and os.path.abspath(output),
             "error": error and os.path.abspath(error),
             "resources": {
@@ -309,6 +310,15 @@ def _sockets():
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     own = Path(runtime) / "carma" if os.path.isabs(runtime) else state
     return [str(own / "carma.sock"), system]
+
+
+def _umask():
+    """Our umask; `os.umask` would change it, also for other threads."""
+    try:
+        written = re.search(r"^Umask:\s*([0-7]+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return written and written[1]
 
 
 def _mebibytes(memory):

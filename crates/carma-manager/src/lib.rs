@@ -37,6 +37,7 @@ pub mod supervise;
 pub mod tally;
 pub mod terminal;
 pub mod token;
+pub mod umask;
 pub mod units;
 mod untrusted;
 pub mod world;

@@ -29,5 +29,6 @@ mod shares;
 mod signals;
 mod slots;
 mod top;
+mod umask;
 mod up;
 mod what_if;

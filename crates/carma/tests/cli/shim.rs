@@ -36,6 +36,7 @@ fn order(job: u64, command: &[&str]) -> Order {
         command: command.iter().map(ToString::to_string).collect(),
         directory: "/".into(),
         environment: BTreeMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
+        umask: None,
         user: None,
         output: None,
         error: None,
