@@ -134,6 +134,19 @@ fn a_job_starts_with_nothing_but_its_order() {
 }
 
 #[test]
+fn a_job_ignores_no_signal_that_its_manager_ignores() {
+    let state = tempfile::tempdir().unwrap();
+    let deaf = state.path().join("deaf");
+    fs::write(&deaf, format!("#!/bin/sh\ntrap '' HUP INT QUIT CHLD TERM USR1 USR2 TSTP\nexec {} \"$@\"\n", program().display())).unwrap();
+    fs::set_permissions(&deaf, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let job = order(1, &["sh", "-c", "grep SigIgn /proc/self/status; exit 3"]);
+    let prepared = Prepared::new(AttemptFolder::of(state.path(), job.attempt)).unwrap();
+    let folder = prepared.launch(&Plan { order: job, script: None, checkpoints: None }, &deaf).unwrap();
+    assert_eq!(ended(&folder).exit, Exit::Code(3), "the shim sees its exit");
+    assert_eq!(fs::read_to_string(folder.output()).unwrap(), "SigIgn:\t0000000000000000\n");
+}
+
+#[test]
 fn a_job_may_open_as_many_files_as_its_order_says_and_ask_for_more() {
     let state = tempfile::tempdir().unwrap();
     let limits = |open_files| {

@@ -41,6 +41,17 @@ fn hup_reloads_the_configuration_and_a_bad_file_changes_nothing() {
 }
 
 #[test]
+fn a_manager_that_was_started_with_ignored_signals_sees_how_jobs_end() {
+    let mut up = ManagerProcess::stopped(None, "");
+    up.ignore("HUP,INT,QUIT,CHLD");
+    up.start();
+    let job = up.submit(up.shell_job("grep SigIgn /proc/self/status; exit 3"));
+    assert_eq!(up.wait_until_done(job).outcome().map(ToString::to_string).as_deref(), Some("failed with exit code 3"));
+    let printed = fs::read_to_string(up.state().join(format!("attempts/{}/1/stdout.log", job.0))).unwrap();
+    assert_eq!(printed, "SigIgn:\t0000000000000000\n");
+}
+
+#[test]
 fn config_reload_says_what_is_in_force() {
     let up = ManagerProcess::new(None, "policy = \"magm\"\n");
     write_configuration(&up, "policy = \"bf\"\n[manager]\noperators = \"wheel\"\n");
