@@ -5,6 +5,7 @@ mod commands;
 mod crash;
 mod crash_load;
 mod crash_speed;
+mod detach;
 mod devices;
 mod end_to_end;
 mod estimates;
