@@ -9,6 +9,8 @@ use carma_core::{AttemptId, MiB, Seconds};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::request::HIDDEN;
+use crate::submission::looks_secret;
 use crate::umask::Umask;
 
 /// What a supervisor runs. It is a file in the attempt's folder, so that a supervisor needs nothing else. A program of another version may have
@@ -54,6 +56,12 @@ pub struct Order {
 }
 
 impl Order {
+    /// Hides the values of secrets. False if there are none.
+    pub(crate) fn hide_secrets(&mut self) -> bool {
+        let secrets = self.environment.iter_mut().filter(|(name, value)| looks_secret(name) && *value != HIDDEN);
+        secrets.map(|(_, value)| HIDDEN.clone_into(value)).count() > 0
+    }
+
     /// The umask that the job gets, if it is not the supervisor's own.
     pub fn job_umask(&self) -> Option<Umask> {
         self.umask.or_else(|| self.user.as_ref().map(|_| Umask::USUAL))

@@ -37,6 +37,7 @@ mod refusal;
 mod restore;
 mod run;
 mod saved;
+mod secrets;
 mod setup;
 mod state;
 mod submit;

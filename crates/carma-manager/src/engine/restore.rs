@@ -21,6 +21,7 @@ use super::input::Input;
 use super::jobs::Jobs;
 use super::listeners::Listeners;
 use super::saved;
+use super::secrets::SecretCleaner;
 use super::setup::Setup;
 use super::state::{Condition, EngineState};
 use super::timetable::Timetable;
@@ -59,6 +60,7 @@ impl EngineState {
             host: Host::new(settings.host.clone(), settings.limits.cpu_jobs),
             decisions: Decisions::new(Core::new(&setup.configuration.rules, None)?, Clock::from(Time::ZERO, setup.world.speed)),
             listeners: Listeners::new(handle.updates.clone(), handle.clock.clone(), notifier),
+            secrets: SecretCleaner::start(&store, store.reader()?, Arc::clone(&executor))?,
             attempts: Attempts::new(executor),
             jobs: Jobs::default(),
             timetable: Timetable::new(),

@@ -161,7 +161,10 @@ impl EngineState {
                 Effect::Answer(answer) => answer(Ok(())),
                 Effect::Publish(update) => self.listeners.publish(self.decisions.wall(), update),
                 Effect::Switch { device, to } => self.gpus.carry_out_switch(&mut self.decisions, device, to),
-                Effect::Forget(job) => self.jobs.forget_job(&mut self.decisions, job),
+                Effect::Forget(job) => {
+                    self.jobs.forget_job(&mut self.decisions, job);
+                    self.secrets.wake();
+                }
             }
         }
     }

@@ -10,6 +10,7 @@ use super::gpus::Gpus;
 use super::host::Host;
 use super::jobs::Jobs;
 use super::listeners::Listeners;
+use super::secrets::SecretCleaner;
 use super::setup::Setup;
 use super::timetable::Timetable;
 use super::views::View;
@@ -41,6 +42,7 @@ pub(crate) struct EngineState {
     pub(crate) estimates: Estimates,
     pub(crate) host: Host,
     pub(crate) timetable: Timetable,
+    pub(crate) secrets: SecretCleaner,
     pub(crate) condition: Condition,
     /// Nothing more is launched, and the engine ends with the last attempt.
     pub(crate) draining: bool,

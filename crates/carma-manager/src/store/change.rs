@@ -97,6 +97,8 @@ pub enum Change {
         /// The event.
         through: u64,
     },
+    /// Hide the secrets in the requests of these jobs, except unfinished ones.
+    SecretsHidden(Vec<JobId>),
     /// Delete finished jobs, with their attempts and events.
     JobsDeleted(Vec<JobId>),
     /// Delete the events of these numbers, except those of unfinished jobs.

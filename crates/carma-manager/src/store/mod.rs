@@ -19,6 +19,7 @@ mod metrics;
 mod prune;
 mod read;
 mod schema;
+mod secrets;
 mod writer;
 
 pub use crate::event::{NewEvent, StoredEvent};

@@ -23,6 +23,7 @@ mod prediction;
 mod replay;
 mod report;
 mod rules;
+mod secrets;
 mod security;
 mod seen;
 mod served;

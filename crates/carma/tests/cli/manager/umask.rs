@@ -17,6 +17,6 @@ fn a_job_keeps_the_umask_of_its_submitter() {
     let output = submit.env("CARMA_SOCKET", up.places().socket).current_dir(up.folder()).output().unwrap();
     let job = JobId(String::from_utf8(output.stdout).unwrap().trim().parse().unwrap());
     let detail = up.wait_until_done(job);
-    assert_eq!(detail.request.and_then(|request| request.umask).map(|umask| umask.to_string()).as_deref(), Some("0007"));
+    assert_eq!(detail.request.umask.map(|umask| umask.to_string()).as_deref(), Some("0007"));
     assert_eq!(fs::read_to_string(up.state().join(format!("attempts/{}/1/stdout.log", job.0))).unwrap(), "0007\n");
 }
