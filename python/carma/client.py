@@ -15,6 +15,7 @@ import re
 import socket
 import time
 import urllib.parse
+import uuid
 from pathlib import Path
 
 __all__ = ["Client", "Job", "JobFailed", "NoManager", "Problem", "Result"]
@@ -200,7 +201,16 @@ class Client:
             "hints": {"model": model and os.path.abspath(model), "batch": batch},
         }
         job = {key: value for key, value in job.items() if value is not None}
-        return Job(self, self.post("/v1/jobs", {"job": job})["jobs"][0])
+        return Job(self, self._submit({"job": job})["jobs"][0])
+
+    def _submit(self, submission):
+        """Submits; a broken connection is tried once more, and the key keeps the job from being submitted twice."""
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        try:
+            return self.post("/v1/jobs", submission, headers)
+        except (ConnectionError, http.client.IncompleteRead):
+            time.sleep(1)
+            return self.post("/v1/jobs", submission, headers)
 
     def job(self, name):
         """A job by its number, as `last`, or as `@name`."""
@@ -248,16 +258,16 @@ class Client:
         with self.open("GET", path, query) as answer:
             return json.load(answer)
 
-    def post(self, path, body=None):
+    def post(self, path, body=None, headers=None):
         """The answer to a request that changes something."""
-        with self.open("POST", path, {}, body) as answer:
+        with self.open("POST", path, {}, body, headers) as answer:
             return json.loads(answer.read() or b"null")
 
-    def open(self, method, path, query, body=None):
+    def open(self, method, path, query, body=None, headers=None):
         """The open response; the caller closes it."""
         query = urllib.parse.urlencode({key: value for key, value in query.items() if value is not None})
         connection = self._connect()
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+        headers = {**(headers or {}), **({"Content-Type": "application/json"} if body is not None else {})}
         connection.request(method, f"{path}?{query}" if query else path, None if body is None else json.dumps(body), headers)
         answer = connection.getresponse()
         if answer.status >= 400:

@@ -33,6 +33,7 @@ pub mod samples;
 pub mod serve;
 pub mod store;
 pub mod submission;
+pub mod submission_key;
 pub mod supervise;
 pub mod tally;
 pub mod terminal;

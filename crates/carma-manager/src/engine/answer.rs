@@ -25,7 +25,7 @@ impl EngineState {
 
     fn answer_with(&mut self, question: Question) {
         match question {
-            Question::Submit { owner, jobs, reply } => self.submit(&owner, jobs, reply),
+            Question::Submit { owner, jobs, key, reply } => self.submit(&owner, jobs, key, reply),
             Question::Forecast { owner, jobs, reply } => self.forecast_requested(owner, jobs, reply),
             Question::Act { jobs, action, by, reply } => self.act_on_jobs(jobs, &action, &by, reply),
             Question::Drain { device, drained, by, reply } => match self.gpus.drain(&mut self.decisions, device, drained, &by) {

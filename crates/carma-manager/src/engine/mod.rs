@@ -30,6 +30,7 @@ mod housekeeping;
 mod input;
 mod job_actions;
 mod jobs;
+mod keyed;
 mod listeners;
 mod question;
 mod react;

@@ -19,6 +19,7 @@ use super::host::Host;
 use super::housekeeping::SHARES;
 use super::input::Input;
 use super::jobs::Jobs;
+use super::keyed::KeyedSubmissions;
 use super::listeners::Listeners;
 use super::saved;
 use super::secrets::SecretCleaner;
@@ -62,6 +63,7 @@ impl EngineState {
             listeners: Listeners::new(handle.updates.clone(), handle.clock.clone(), notifier),
             secrets: SecretCleaner::start(&store, store.reader()?, Arc::clone(&executor))?,
             attempts: Attempts::new(executor),
+            keyed: KeyedSubmissions::default(),
             jobs: Jobs::default(),
             timetable: Timetable::new(),
             condition: Condition::Working,
@@ -76,6 +78,7 @@ impl EngineState {
     /// Starts from the store.
     pub(crate) fn begin(&mut self) -> Result<(), EngineError> {
         let loaded = self.reader.load()?;
+        self.keyed.clear();
         self.skip_used_numbers();
         let adopted = self.attempts.adopt(&loaded.running);
         let speed = self.setup.world.speed;

@@ -161,6 +161,7 @@ impl EngineState {
                 Effect::Answer(answer) => answer(Ok(())),
                 Effect::Publish(update) => self.listeners.publish(self.decisions.wall(), update),
                 Effect::Switch { device, to } => self.gpus.carry_out_switch(&mut self.decisions, device, to),
+                Effect::KeyStored(uid, key) => self.keyed.stored(uid, key),
                 Effect::Forget(job) => {
                     self.jobs.forget_job(&mut self.decisions, job);
                     self.secrets.wake();

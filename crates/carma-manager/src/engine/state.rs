@@ -9,6 +9,7 @@ use super::estimates::Estimates;
 use super::gpus::Gpus;
 use super::host::Host;
 use super::jobs::Jobs;
+use super::keyed::KeyedSubmissions;
 use super::listeners::Listeners;
 use super::secrets::SecretCleaner;
 use super::setup::Setup;
@@ -43,6 +44,7 @@ pub(crate) struct EngineState {
     pub(crate) host: Host,
     pub(crate) timetable: Timetable,
     pub(crate) secrets: SecretCleaner,
+    pub(crate) keyed: KeyedSubmissions,
     pub(crate) condition: Condition,
     /// Nothing more is launched, and the engine ends with the last attempt.
     pub(crate) draining: bool,

@@ -9,6 +9,7 @@ use super::error::{ApplyError, Refusal};
 use super::metrics::{self, COLUMNS};
 use super::schema::{CLOCK, NEXT_JOB, NOT_NEEDED, NOTIFIED_THROUGH};
 use super::secrets;
+use super::submission_keys;
 use crate::event::{CancelCause, JobEvent, NewEvent};
 use crate::notification::Notification;
 use crate::phase::Phase;
@@ -21,6 +22,8 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
     let to = Target(connection);
     match change {
         Change::JobAccepted(job) => to.accept(job),
+        Change::SubmissionKept { submission, at } => submission_keys::keep(connection, submission, *at),
+        Change::SubmissionsDeleted { before } => submission_keys::delete(connection, *before),
         Change::JobChanged { job, at } => to.change_job(job, *at),
         Change::AttemptStarted { attempt, placement, at } => to.start_attempt(*attempt, placement, *at),
         Change::AttemptEnded { attempt, end } => to.end_attempt(*attempt, end),

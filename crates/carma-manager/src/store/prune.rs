@@ -12,6 +12,7 @@ use super::change::Change;
 use super::error::{StoreError, WriteError};
 use super::read::Reader;
 use super::schema::NOT_NEEDED;
+use super::submission_keys::KEPT_FOR;
 use crate::units::{UnixMillis, UnixMinute};
 
 /// Rows that one commit deletes.
@@ -80,6 +81,7 @@ impl Store {
     /// Deletes what is not kept. Other writes and reads go on meanwhile.
     pub fn prune(&self, retention: &Retention, now: UnixMillis) -> Result<Pruned, PruneError> {
         let reader = self.reader()?;
+        self.write([Change::SubmissionsDeleted { before: UnixMillis(now.0.saturating_sub(KEPT_FOR)) }]).wait()?;
         let pruned = Pruned {
             jobs: self.prune_jobs(&reader, retention.jobs, now)?,
             events: self.prune_events(&reader, retention.events, now)?,

@@ -39,6 +39,24 @@ fn jobs_are_submitted_named_and_ended() {
 }
 
 #[test]
+fn a_submission_with_a_key_is_accepted_once() {
+    let lab = Lab::new();
+    let body = json!({ "job": job("once"), "array": [1, 2] }).to_string();
+    let submit = |key: &str| {
+        let mut stream = lab.connect();
+        let head = format!("POST /v1/jobs HTTP/1.1\r\nhost: carma\r\nconnection: close\r\nidempotency-key: {key}\r\n");
+        write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        let answer = Answer::new(stream);
+        (answer.status, answer.text())
+    };
+    let first = submit("7f3a");
+    assert_eq!((first.0, submit("7f3a")), (200, first.clone()));
+    assert_eq!(lab.get("/v1/queue")["jobs"].as_array().unwrap().len(), 2);
+    assert_ne!(submit("other"), first);
+    assert_eq!(submit("a b").0, 400);
+}
+
+#[test]
 fn jobs_come_after_others_by_name_and_can_be_changed() {
     let lab = Lab::new();
     let array = lab.submit(&job("data"), Some(&[0, 1]));

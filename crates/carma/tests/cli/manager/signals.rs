@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 use rustix::process::Signal;
 
 use super::lab::{program, until};
-use crate::shim::ignored_signals;
 use super::up::ManagerProcess;
+use crate::shim::ignored_signals;
 
 fn write_configuration(up: &ManagerProcess, text: &str) {
     fs::write(up.folder().join("carma.toml"), text).unwrap();
