@@ -19,6 +19,7 @@ mod accounting;
 mod act;
 mod answer;
 mod attempts;
+mod cancellations;
 mod decide;
 mod error;
 mod estimates;

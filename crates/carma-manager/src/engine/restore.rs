@@ -9,6 +9,7 @@ use carma_core::{
 
 use super::accounting::Accounting;
 use super::attempts::Attempts;
+use super::cancellations::Cancellations;
 use super::decide::{Clock, Core, Decisions};
 use super::error::EngineError;
 use super::estimates::Estimates;
@@ -64,6 +65,7 @@ impl EngineState {
             secrets: SecretCleaner::start(&store, store.reader()?, Arc::clone(&executor))?,
             attempts: Attempts::new(executor),
             keyed: KeyedSubmissions::default(),
+            cancellations: Cancellations::default(),
             jobs: Jobs::default(),
             timetable: Timetable::new(),
             condition: Condition::Working,

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::accounting::Accounting;
 use super::attempts::Attempts;
+use super::cancellations::Cancellations;
 use super::decide::Decisions;
 use super::estimates::Estimates;
 use super::gpus::Gpus;
@@ -45,6 +46,7 @@ pub(crate) struct EngineState {
     pub(crate) timetable: Timetable,
     pub(crate) secrets: SecretCleaner,
     pub(crate) keyed: KeyedSubmissions,
+    pub(crate) cancellations: Cancellations,
     pub(crate) condition: Condition,
     /// Nothing more is launched, and the engine ends with the last attempt.
     pub(crate) draining: bool,
