@@ -73,7 +73,7 @@ impl EngineState {
     /// Checks a request, and adds what earlier runs show.
     fn check(&self, id: JobId, first: JobId, request: JobRequest, owner: &Owner) -> Result<CheckedJob, Problem> {
         let mut spec = self.spec(id, first, &request, owner)?;
-        let recalled = self.estimates.recall(&request);
+        let recalled = self.estimates.recall(&request, spec.user);
         let note = self.estimates.add_to(&mut spec, &request, recalled.as_ref());
         spec.validate().map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
         if let Some(problem) = recalled.as_ref().and_then(|recalled| self.over_limit(recalled)) {
