@@ -15,6 +15,7 @@ import re
 import socket
 import time
 import urllib.parse
+import uuid
 from pathlib import Path
 
 __all__ = ["Client", "Job", "JobFailed", "NoManager", "Problem", "Result"]
@@ -179,6 +180,7 @@ class Client:
             "command": command,
             "directory": os.path.abspath(directory or os.getcwd()),
             "environment": dict(os.environ if environment is None else environment),
+            "umask": _umask(),
             "output": output and os.path.abspath(output),
             "error": error and os.path.abspath(error),
             "resources": {
@@ -199,7 +201,16 @@ class Client:
             "hints": {"model": model and os.path.abspath(model), "batch": batch},
         }
         job = {key: value for key, value in job.items() if value is not None}
-        return Job(self, self.post("/v1/jobs", {"job": job})["jobs"][0])
+        return Job(self, self._submit({"job": job})["jobs"][0])
+
+    def _submit(self, submission):
+        """Submits; a broken connection is tried once more, and the key keeps the job from being submitted twice."""
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        try:
+            return self.post("/v1/jobs", submission, headers)
+        except (ConnectionError, http.client.IncompleteRead):
+            time.sleep(1)
+            return self.post("/v1/jobs", submission, headers)
 
     def job(self, name):
         """A job by its number, as `last`, or as `@name`."""
@@ -247,16 +258,16 @@ class Client:
         with self.open("GET", path, query) as answer:
             return json.load(answer)
 
-    def post(self, path, body=None):
+    def post(self, path, body=None, headers=None):
         """The answer to a request that changes something."""
-        with self.open("POST", path, {}, body) as answer:
+        with self.open("POST", path, {}, body, headers) as answer:
             return json.loads(answer.read() or b"null")
 
-    def open(self, method, path, query, body=None):
+    def open(self, method, path, query, body=None, headers=None):
         """The open response; the caller closes it."""
         query = urllib.parse.urlencode({key: value for key, value in query.items() if value is not None})
         connection = self._connect()
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+        headers = {**(headers or {}), **({"Content-Type": "application/json"} if body is not None else {})}
         connection.request(method, f"{path}?{query}" if query else path, None if body is None else json.dumps(body), headers)
         answer = connection.getresponse()
         if answer.status >= 400:
@@ -309,6 +320,15 @@ def _sockets():
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     own = Path(runtime) / "carma" if os.path.isabs(runtime) else state
     return [str(own / "carma.sock"), system]
+
+
+def _umask():
+    """Our umask; `os.umask` would change it, also for other threads."""
+    try:
+        written = re.search(r"^Umask:\s*([0-7]+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return written and written[1]
 
 
 def _mebibytes(memory):

@@ -9,6 +9,10 @@ use carma_core::{AttemptId, MiB, Seconds};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::request::HIDDEN;
+use crate::submission::looks_secret;
+use crate::umask::Umask;
+
 /// What a supervisor runs. It is a file in the attempt's folder, so that a supervisor needs nothing else. A program of another version may have
 /// written it, so unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +25,9 @@ pub struct Order {
     pub directory: PathBuf,
     /// Its whole environment.
     pub environment: BTreeMap<String, String>,
+    /// Its umask; unset: the usual one for another user, otherwise the supervisor's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub umask: Option<Umask>,
     /// The user to run as; unset: the supervisor's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<RunAs>,
@@ -46,6 +53,19 @@ pub struct Order {
     /// Its terminal; without one it has no input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<Terminal>,
+}
+
+impl Order {
+    /// Hides the values of secrets. False if there are none.
+    pub(crate) fn hide_secrets(&mut self) -> bool {
+        let secrets = self.environment.iter_mut().filter(|(name, value)| looks_secret(name) && *value != HIDDEN);
+        secrets.map(|(_, value)| HIDDEN.clone_into(value)).count() > 0
+    }
+
+    /// The umask that the job gets, if it is not the supervisor's own.
+    pub fn job_umask(&self) -> Option<Umask> {
+        self.umask.or_else(|| self.user.as_ref().map(|_| Umask::USUAL))
+    }
 }
 
 /// Limits of an attempt on its host. Each is unset where there is none.

@@ -1,6 +1,9 @@
 //! The paths of a manager: state, socket, configuration.
 
 use std::env;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The paths of a manager.
@@ -67,6 +70,14 @@ impl Places {
     pub fn database(&self) -> PathBuf {
         self.state.join("carma.db")
     }
+}
+
+/// Creates a folder of the manager, readable by its owner only, unless it exists.
+pub fn create_private(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() || folder.as_os_str().is_empty() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 fn home() -> PathBuf {

@@ -8,6 +8,8 @@ use carma_core::{ArrayId, ArrayMember, Condition, LimitChange, MiB, Priority, Re
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::umask::Umask;
+
 /// What is shown instead of a secret.
 pub const HIDDEN: &str = "(hidden)";
 
@@ -56,6 +58,9 @@ pub struct JobRequest {
     /// Its whole environment.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
+    /// The permissions that its new files lack; unset: the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub umask: Option<Umask>,
     /// The environment that is activated before the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activation: Option<Activation>,
@@ -283,6 +288,7 @@ impl JobRequest {
             command,
             directory: directory.into(),
             environment: BTreeMap::new(),
+            umask: None,
             activation: None,
             image: None,
             output: None,

@@ -237,7 +237,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Submits a job, an array or a sweep: all or nothing. The answer is sent when the jobs are on the disk. */
+        /**
+         * Submits a job, an array or a sweep: all or nothing. The answer is sent when the jobs are on the disk.
+         *     A repeated submission with the same `Idempotency-Key` gets the first answer and creates nothing. Keys belong to the user; the last 1,000 of
+         *     each are kept for 24 hours.
+         */
         post: operations["submit"];
         delete?: never;
         options?: never;
@@ -1345,6 +1349,7 @@ export interface components {
             schedule?: components["schemas"]["Schedule"];
             /** @description It runs the code as it was when submitted: the git work tree is copied. */
             snapshot?: boolean;
+            umask?: null | components["schemas"]["Umask"];
         };
         /** @description A job in a list. */
         JobSummary: {
@@ -2543,6 +2548,11 @@ export interface components {
             at: components["schemas"]["UnixMillis"];
         };
         /**
+         * @description A umask. People write it in octal, as in `0027`.
+         * @example 0022
+         */
+        Umask: string;
+        /**
          * Format: int64
          * @description Wall-clock time in milliseconds since 1970. It may jump, so rows with numbers are ordered by number.
          */
@@ -2888,6 +2898,7 @@ export type Submission = components['schemas']['Submission'];
 export type Submitted = components['schemas']['Submitted'];
 export type Time = components['schemas']['Time'];
 export type TimedUpdate = components['schemas']['TimedUpdate'];
+export type Umask = components['schemas']['Umask'];
 export type UnixMillis = components['schemas']['UnixMillis'];
 export type UnixMinute = components['schemas']['UnixMinute'];
 export type Update = components['schemas']['Update'];
@@ -3412,7 +3423,10 @@ export interface operations {
     submit: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A random text, at most 128 characters */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };

@@ -43,6 +43,15 @@ impl Signature {
         hash.bytes(&gpus.to_le_bytes());
         hash.finish()
     }
+
+    /// The same job of this user, where users do not learn from each other.
+    #[must_use]
+    pub fn of_user(self, user: u32) -> Self {
+        let mut hash = Hash::new("user");
+        hash.bytes(&self.0);
+        hash.bytes(&user.to_le_bytes());
+        hash.finish()
+    }
 }
 
 impl fmt::Display for Signature {

@@ -25,11 +25,15 @@ use crate::api::{
 };
 use crate::places::Places;
 use crate::samples::MinuteMean;
+use crate::submission_key::SubmissionKey;
 
 /// The longest dry run that can be configured.
 const MAX_FORECAST: Duration = Duration::from_secs(86_400);
 /// A simulation may take a minute, after half a minute of waiting for a permit.
 const MAX_WHAT_IF: Duration = Duration::from_secs(100);
+
+/// The wait before a submission is repeated.
+const BEFORE_RETRY: Duration = Duration::from_secs(1);
 
 /// The path of the user's notifications.
 const NOTIFICATIONS: &str = "/v1/notifications";
@@ -81,9 +85,18 @@ impl Client {
         &self.0.address
     }
 
-    /// Submits jobs. They are on the disk when this returns.
+    /// Submits jobs. They are on the disk when this returns. A broken connection is tried once more; the key keeps jobs from being submitted twice.
     pub fn submit(&mut self, submission: &Submission) -> Answer<Submitted> {
-        self.post("/v1/jobs", submission)
+        let (key, body) = (SubmissionKey::fresh()?, document(submission)?);
+        let call = || Call { key: Some(&key), ..Call::new(&Method::POST, "/v1/jobs", Some(body.clone())) };
+        match self.answer(call()) {
+            Err(broken @ ClientError::BrokenOff(_)) => {
+                thread::sleep(BEFORE_RETRY);
+                // Without an answer, it stays unknown whether the first call was done.
+                self.answer(call()).map_err(|error| if error.is_absence() { broken } else { error })
+            }
+            answer => answer,
+        }
     }
 
     /// Previews the placement of jobs. This can take as long as a dry run and those before it.

@@ -23,6 +23,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use super::address::{Address, CA_VARIABLE, Token};
 use super::error::ClientError;
 use crate::api::{Problem, ProblemKind};
+use crate::submission_key::{HEADER, SubmissionKey};
 
 /// Timeout for the start of an answer, besides the duration of the call itself.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -40,6 +41,8 @@ pub(super) struct Call<'a> {
     pub(super) body: Option<Bytes>,
     /// The protocol to upgrade to.
     pub(super) protocol: Option<&'a str>,
+    /// The key of a submission.
+    pub(super) key: Option<&'a SubmissionKey>,
     /// Timeout for the start of the answer.
     pub(super) timeout_after: Duration,
 }
@@ -47,7 +50,7 @@ pub(super) struct Call<'a> {
 impl<'a> Call<'a> {
     /// A call that is answered at once.
     pub(super) const fn new(method: &'a Method, path: &'a str, body: Option<Bytes>) -> Self {
-        Self { method, path, body, protocol: None, timeout_after: TIMEOUT }
+        Self { method, path, body, protocol: None, key: None, timeout_after: TIMEOUT }
     }
 
     /// A call that takes this much longer.
@@ -102,10 +105,11 @@ impl Connection {
 
     /// Sends a call, and returns the head of a successful answer. A call that was not sent is repeated on a new connection.
     pub(super) fn ask(&mut self, call: Call<'_>) -> Result<Response<Incoming>, ClientError> {
-        let Call { method, path, body, protocol, timeout_after } = call;
+        let Call { method, path, body, protocol, key, timeout_after } = call;
         let mut request = Request::builder().method(method).uri(path).header(HOST, self.address.authority());
         request = self.token.iter().fold(request, |request, token| request.header(AUTHORIZATION, token.header()));
         request = body.iter().fold(request, |request, _| request.header(CONTENT_TYPE, "application/json"));
+        request = key.iter().fold(request, |request, key| request.header(HEADER, key.as_str()));
         request = protocol.iter().fold(request, |request, protocol| request.header("connection", "upgrade").header("upgrade", *protocol));
         let request = request.body(Full::new(body.unwrap_or_default())).map_err(|error| ClientError::Unusable(error.to_string()))?;
         let response = self.send(request, timeout_after)?;

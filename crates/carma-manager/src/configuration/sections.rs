@@ -98,6 +98,8 @@ section! {
         python: PathBuf = "python3".into();
         /// Declared memory is raised if earlier runs of the same command used more, or ran out of memory with as much.
         raise_declared: bool = true;
+        /// Runs of one user are used to estimate the same command of others. They can be told how much memory it used and how long it took.
+        share_history: bool = false;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Forecasts: where jobs would run if they were submitted now.
 
-use carma_core::{Action, Event, JobId, JobSpec, Placement};
+use carma_core::{Action, Event, JobId, JobSpec, Placement, UserId};
 
 use super::decide::Reply;
 use super::estimates::{EstimateOrder, Estimated, Purpose};
@@ -15,7 +15,7 @@ impl EngineState {
     /// If the first job has no earlier run, it is estimated first. Other jobs of an array get the same estimate.
     pub(crate) fn forecast_requested(&mut self, owner: Owner, jobs: ValidJobs, reply: Reply<Vec<Forecast>>) {
         let jobs = jobs.into_requests();
-        let first = jobs.first().filter(|request| self.estimates.recall(request).is_none());
+        let first = jobs.first().filter(|request| self.estimates.recall(request, UserId(owner.uid)).is_none());
         let order = first.and_then(|request| Some((self.estimates.method(request)?, request.clone())));
         match order {
             Some((method, request)) => {
@@ -38,8 +38,8 @@ impl EngineState {
         let first = JobId(u64::MAX / 2);
         let mut forecasts = Vec::new();
         for (id, request) in (first.0..).map(JobId).zip(jobs.into_iter().take(MAX_FORECASTS)) {
-            let recalled = self.estimates.recall(&request).or_else(|| estimated.cloned());
             let mut spec = self.spec(id, first, &request, owner)?;
+            let recalled = self.estimates.recall(&request, spec.user).or_else(|| estimated.cloned());
             let note = self.estimates.add_to(&mut spec, &request, recalled.as_ref());
             actions.extend(scheduler.handle(Event::JobSubmitted(Box::new(spec.clone())), now).map_err(|error| refused(&error))?);
             let placement = actions.iter().find_map(|action| launched(action, id)).cloned();

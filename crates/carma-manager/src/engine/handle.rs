@@ -20,6 +20,7 @@ use crate::metrics::Facts;
 use crate::request::Owner;
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 use crate::submission::ValidJobs;
+use crate::submission_key::SubmissionKey;
 
 /// The engine, for other threads.
 #[derive(Debug, Clone)]
@@ -32,9 +33,9 @@ pub struct Handle {
 
 impl Handle {
     /// Accepts jobs of a user, all or none: one, or those of one array or sweep. Answered after the commit.
-    /// Dependencies must be given by job number.
-    pub async fn submit(&self, owner: Owner, jobs: ValidJobs) -> Result<Submitted, Problem> {
-        self.ask(|reply| Question::Submit { owner, jobs, reply }).await
+    /// Dependencies must be given by job number. A key that this user gave before gets the first answer again, and creates nothing.
+    pub async fn submit(&self, owner: Owner, jobs: ValidJobs, key: Option<SubmissionKey>) -> Result<Submitted, Problem> {
+        self.ask(|reply| Question::Submit { owner, jobs, key, reply }).await
     }
 
     /// Where jobs would run if they were submitted now.

@@ -1,6 +1,7 @@
 //! Housekeeping: useful state is saved every minute, and old jobs and their logs are deleted every hour.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use super::state::EngineState;
 use crate::configuration::KeepConfig;
 use crate::store::{Change, Keep, Retention};
 
+/// Steps of one removal of old jobs, of 500 rows each. The next housekeeping continues.
+const PRUNE_STEPS: u32 = 200;
 /// The file with the GPU use of users.
 pub(super) const SHARES: &str = "shares.json";
 
@@ -39,15 +42,26 @@ impl EngineState {
     fn prune(&self) {
         let retention = retention(&self.setup.configuration.manager.keep);
         let (store, executor, now) = (Arc::clone(self.writer.store()), Arc::clone(self.attempts.executor()), self.decisions.wall());
+        let pruning = Arc::clone(&self.timetable.pruning);
+        pruning.runs.store(true, Ordering::Release);
+        let ended = Arc::clone(&pruning);
         let run = move || {
-            if let Err(error) = store.prune(&retention, now) {
-                tracing::warn!("cannot delete old jobs: {error}");
+            match store.prune_some(&retention, now, PRUNE_STEPS) {
+                Ok((_, true)) => {}
+                Ok((_, false)) => return pruning.continues.store(true, Ordering::Release),
+                Err(error) => tracing::warn!("cannot delete old jobs: {error}"),
             }
             let Ok(reader) = store.reader() else { return };
             // A job that is being accepted has no logs yet.
             executor.remove_unknown(&|job| !matches!(reader.request(job), Ok(None)));
         };
-        let _ = thread::Builder::new().name("prune".to_owned()).spawn(run);
+        let run = move || {
+            run();
+            ended.runs.store(false, Ordering::Release);
+        };
+        if thread::Builder::new().name("prune".to_owned()).spawn(run).is_err() {
+            self.timetable.pruning.runs.store(false, Ordering::Release);
+        }
     }
 }
 

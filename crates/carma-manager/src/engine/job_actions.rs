@@ -1,23 +1,73 @@
 //! Actions of users and operators on jobs.
 
-use carma_core::{Event, JobId, State};
+use std::collections::BTreeSet;
 
-use super::decide::Reply;
-use super::refusal::refused;
+use carma_core::{Event, JobId, Signal, State};
+
+use super::cancellations::Cancellations;
+use super::decide::{Effect, Reply};
+use super::refusal::{cause, refused, unavailable};
 use super::state::EngineState;
 use crate::api::{ActionFailure, ActionResult, JobAction, JobChange, Problem, ProblemKind};
 use crate::event::{ByUser, JobEvent};
 
 impl EngineState {
     pub(crate) fn act_on_jobs(&mut self, jobs: Vec<JobId>, action: &JobAction, by: &str, reply: Reply<ActionResult>) {
-        let mut acted = ActionResult::default();
+        let (mut acted, mut signalled) = (ActionResult::default(), BTreeSet::new());
         for job in jobs {
             match self.act_on_job(job, action, by) {
-                Ok(()) => acted.done.push(job),
+                Ok(()) => {
+                    if *action == JobAction::Cancel && self.is_active(job) {
+                        self.cancellations.add(job, by);
+                        signalled.insert(job);
+                    }
+                    acted.done.push(job);
+                }
                 Err(problem) => acted.not_done.push(ActionFailure { job, reason: problem.message }),
             }
         }
-        self.decisions.answer(reply, acted);
+        if signalled.is_empty() {
+            return self.decisions.answer(reply, acted);
+        }
+        let answer = move |written: Result<(), Problem>| {
+            let not_written =
+                |problem: Problem| Cancellations::not_recorded(acted.clone(), |job| signalled.contains(&job), cause(&problem));
+            drop(reply.send(Ok(written.map_or_else(not_written, |()| acted.clone()))));
+        };
+        self.decisions.batch.effects.push(Effect::Answer(Box::new(answer)));
+    }
+
+    /// Signals running jobs while nothing can be written. A second cancellation kills.
+    pub(crate) fn cancel_unrecorded(&mut self, jobs: Vec<JobId>, by: &str, reason: &str, reply: Reply<ActionResult>) {
+        let mut signalled = BTreeSet::new();
+        for attempt in jobs.iter().filter_map(|job| self.attempts.of_job(*job)) {
+            let signal = if self.cancellations.add(attempt.job, by) { Signal::Terminate } else { Signal::Kill };
+            self.attempts.signal(attempt, signal);
+            signalled.insert(attempt.job);
+        }
+        let answer = if signalled.is_empty() {
+            Err(unavailable(reason))
+        } else {
+            let acted = ActionResult { done: jobs, not_done: Vec::new() };
+            Ok(Cancellations::not_recorded(acted, |job| signalled.contains(&job), reason))
+        };
+        drop(reply.send(answer));
+    }
+
+    fn is_active(&self, job: JobId) -> bool {
+        self.decisions.job(job).is_some_and(|job| job.state.active().is_some())
+    }
+
+    /// Records cancellations that could not be written before.
+    pub(crate) fn record_cancellations(&mut self) {
+        for (job, by) in self.cancellations.all() {
+            if self.act_on_job(job, &JobAction::Cancel, &by).is_err() {
+                // It is over.
+                self.cancellations.remove(job);
+            }
+        }
+        self.act();
+        self.flush();
     }
 
     fn act_on_job(&mut self, job: JobId, action: &JobAction, by: &str) -> Result<(), Problem> {

@@ -10,11 +10,12 @@ use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::Owner;
 use crate::submission::ValidJobs;
+use crate::submission_key::SubmissionKey;
 
 /// A question to the engine.
 #[derive(Debug)]
 pub(crate) enum Question {
-    Submit { owner: Owner, jobs: ValidJobs, reply: Reply<Submitted> },
+    Submit { owner: Owner, jobs: ValidJobs, key: Option<SubmissionKey>, reply: Reply<Submitted> },
     Forecast { owner: Owner, jobs: ValidJobs, reply: Reply<Vec<Forecast>> },
     Act { jobs: Vec<JobId>, action: JobAction, by: String, reply: Reply<ActionResult> },
     Drain { device: DeviceId, drained: bool, by: String, reply: Reply<()> },

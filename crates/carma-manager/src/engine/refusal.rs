@@ -16,7 +16,14 @@ pub(crate) fn refused(error: &EventError) -> Problem {
     kind.because(error.to_string())
 }
 
+const NOTHING_CHANGED: &str = "nothing was changed: ";
+
 /// The answer to a change while nothing can be stored.
 pub(crate) fn unavailable(reason: &str) -> Problem {
-    ProblemKind::Unavailable.because(format!("nothing was changed: {reason}"))
+    ProblemKind::Unavailable.because(format!("{NOTHING_CHANGED}{reason}"))
+}
+
+/// The reason in such an answer.
+pub(crate) fn cause(problem: &Problem) -> &str {
+    problem.message.strip_prefix(NOTHING_CHANGED).unwrap_or(&problem.message)
 }

@@ -9,6 +9,7 @@ use carma_core::{
 
 use super::accounting::Accounting;
 use super::attempts::Attempts;
+use super::cancellations::Cancellations;
 use super::decide::{Clock, Core, Decisions};
 use super::error::EngineError;
 use super::estimates::Estimates;
@@ -19,8 +20,10 @@ use super::host::Host;
 use super::housekeeping::SHARES;
 use super::input::Input;
 use super::jobs::Jobs;
+use super::keyed::KeyedSubmissions;
 use super::listeners::Listeners;
 use super::saved;
+use super::secrets::SecretCleaner;
 use super::setup::Setup;
 use super::state::{Condition, EngineState};
 use super::timetable::Timetable;
@@ -59,7 +62,10 @@ impl EngineState {
             host: Host::new(settings.host.clone(), settings.limits.cpu_jobs),
             decisions: Decisions::new(Core::new(&setup.configuration.rules, None)?, Clock::from(Time::ZERO, setup.world.speed)),
             listeners: Listeners::new(handle.updates.clone(), handle.clock.clone(), notifier),
+            secrets: SecretCleaner::start(&store, store.reader()?, Arc::clone(&executor))?,
             attempts: Attempts::new(executor),
+            keyed: KeyedSubmissions::default(),
+            cancellations: Cancellations::default(),
             jobs: Jobs::default(),
             timetable: Timetable::new(),
             condition: Condition::Working,
@@ -74,6 +80,7 @@ impl EngineState {
     /// Starts from the store.
     pub(crate) fn begin(&mut self) -> Result<(), EngineError> {
         let loaded = self.reader.load()?;
+        self.keyed.clear();
         self.skip_used_numbers();
         let adopted = self.attempts.adopt(&loaded.running);
         let speed = self.setup.world.speed;

@@ -161,7 +161,12 @@ impl EngineState {
                 Effect::Answer(answer) => answer(Ok(())),
                 Effect::Publish(update) => self.listeners.publish(self.decisions.wall(), update),
                 Effect::Switch { device, to } => self.gpus.carry_out_switch(&mut self.decisions, device, to),
-                Effect::Forget(job) => self.jobs.forget_job(&mut self.decisions, job),
+                Effect::KeyStored(uid, key) => self.keyed.stored(uid, key),
+                Effect::Forget(job) => {
+                    self.jobs.forget_job(&mut self.decisions, job);
+                    self.secrets.wake();
+                    self.cancellations.remove(job);
+                }
             }
         }
     }
@@ -171,8 +176,10 @@ impl EngineState {
         let reason = error.to_string();
         let undecided = std::mem::take(&mut self.decisions.batch).effects;
         for effect in self.writer.written().into_iter().chain(undecided) {
-            if let Effect::Answer(answer) = effect {
-                answer(Err(unavailable(&reason)));
+            match effect {
+                Effect::Answer(answer) => answer(Err(unavailable(&reason))),
+                Effect::Signal(attempt, signal) if self.cancellations.contains(attempt.job) => self.attempts.signal(attempt, signal),
+                _ => {}
             }
         }
         self.wait_until_available(&reason);
@@ -209,6 +216,7 @@ impl EngineState {
         self.condition = match begun {
             Ok(()) => {
                 tracing::info!("the store and the GPUs work again");
+                self.record_cancellations();
                 Condition::Working
             }
             Err(reason) => Condition::Unavailable { reason, since: Instant::now() },

@@ -4,12 +4,15 @@ use std::time::Instant;
 
 use super::accounting::Accounting;
 use super::attempts::Attempts;
+use super::cancellations::Cancellations;
 use super::decide::Decisions;
 use super::estimates::Estimates;
 use super::gpus::Gpus;
 use super::host::Host;
 use super::jobs::Jobs;
+use super::keyed::KeyedSubmissions;
 use super::listeners::Listeners;
+use super::secrets::SecretCleaner;
 use super::setup::Setup;
 use super::timetable::Timetable;
 use super::views::View;
@@ -41,6 +44,9 @@ pub(crate) struct EngineState {
     pub(crate) estimates: Estimates,
     pub(crate) host: Host,
     pub(crate) timetable: Timetable,
+    pub(crate) secrets: SecretCleaner,
+    pub(crate) keyed: KeyedSubmissions,
+    pub(crate) cancellations: Cancellations,
     pub(crate) condition: Condition,
     /// Nothing more is launched, and the engine ends with the last attempt.
     pub(crate) draining: bool,

@@ -12,6 +12,7 @@ use crate::event::JobEvent;
 use crate::request::{After, JobRequest, Owner};
 use crate::store::{JobMeta, UnixMillis};
 use crate::submission::ValidJobs;
+use crate::submission_key::SubmissionKey;
 use crate::tally::Tally;
 
 /// The most lines of notes in an answer: a sweep may have as many different ones as jobs.
@@ -31,13 +32,22 @@ struct CheckedJob {
 
 impl EngineState {
     /// Accepts jobs, all or none. Answered after the commit.
-    pub(crate) fn submit(&mut self, owner: &Owner, jobs: ValidJobs, reply: Reply<Submitted>) {
-        match self.accept(owner, jobs) {
-            Ok(accepted) => {
-                self.decisions.answer(reply, accepted);
-            }
+    pub(crate) fn submit(&mut self, owner: &Owner, jobs: ValidJobs, key: Option<SubmissionKey>, reply: Reply<Submitted>) {
+        match self.accept_once(owner, jobs, key) {
+            Ok(accepted) => self.decisions.answer(reply, accepted),
             Err(problem) => drop(reply.send(Err(problem))),
         }
+    }
+
+    /// Accepts jobs, unless this user has submitted them before under the same key.
+    fn accept_once(&mut self, owner: &Owner, jobs: ValidJobs, key: Option<SubmissionKey>) -> Result<Submitted, Problem> {
+        let Some(key) = key else { return self.accept(owner, jobs) };
+        if let Some(earlier) = self.keyed.earlier(&self.reader, owner.uid, &key)? {
+            return Ok(earlier);
+        }
+        let accepted = self.accept(owner, jobs)?;
+        self.keyed.keep(&mut self.decisions, owner.uid, key, &accepted);
+        Ok(accepted)
     }
 
     fn accept(&mut self, owner: &Owner, jobs: ValidJobs) -> Result<Submitted, Problem> {
@@ -63,7 +73,7 @@ impl EngineState {
     /// Checks a request, and adds what earlier runs show.
     fn check(&self, id: JobId, first: JobId, request: JobRequest, owner: &Owner) -> Result<CheckedJob, Problem> {
         let mut spec = self.spec(id, first, &request, owner)?;
-        let recalled = self.estimates.recall(&request);
+        let recalled = self.estimates.recall(&request, spec.user);
         let note = self.estimates.add_to(&mut spec, &request, recalled.as_ref());
         spec.validate().map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
         if let Some(problem) = recalled.as_ref().and_then(|recalled| self.over_limit(recalled)) {

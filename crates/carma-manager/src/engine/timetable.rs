@@ -1,5 +1,7 @@
 //! When housekeeping is due.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often there is housekeeping.
@@ -12,12 +14,21 @@ const PRUNE_PERIOD: Duration = Duration::from_secs(3600);
 pub(crate) struct Timetable {
     housekeeping: Instant,
     prune: Instant,
+    pub(crate) pruning: Arc<Pruning>,
+}
+
+/// The removal of old jobs on its thread.
+#[derive(Debug, Default)]
+pub(crate) struct Pruning {
+    pub(crate) runs: AtomicBool,
+    /// There is more to remove.
+    pub(crate) continues: AtomicBool,
 }
 
 impl Timetable {
     /// Everything is due at once.
     pub(crate) fn new() -> Self {
-        Self { housekeeping: Instant::now(), prune: Instant::now() }
+        Self { housekeeping: Instant::now(), prune: Instant::now(), pruning: Arc::default() }
     }
 
     pub(crate) fn until_housekeeping(&self) -> Duration {
@@ -29,9 +40,12 @@ impl Timetable {
         is_due(&mut self.housekeeping, PERIOD)
     }
 
-    /// Whether old jobs are to be removed. If so, the next removal is in a while.
+    /// Whether old jobs are to be removed. If so, the next removal is in a while, or after the next housekeeping if that one is not done.
     pub(crate) fn prune_is_due(&mut self) -> bool {
-        is_due(&mut self.prune, PRUNE_PERIOD)
+        if self.pruning.runs.load(Ordering::Acquire) {
+            return false;
+        }
+        self.pruning.continues.swap(false, Ordering::AcqRel) || is_due(&mut self.prune, PRUNE_PERIOD)
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use carma_core::{JobId, Signal};
 
 use super::CheckpointTimes;
-use crate::launch::checkpoint_folder;
-use crate::supervise::{AttemptFolder, AttemptState, find, read_note};
+use crate::launch::{checkpoint_folder, removal_folder};
+use crate::supervise::{AttemptFolder, AttemptState, FolderError, find, read_note};
 use crate::untrusted::remove_tree;
 
 /// Limit of scanned files in a checkpoint folder: jobs keep a few checkpoints, not thousands.
@@ -49,6 +49,30 @@ pub(super) fn highest_job(attempts: &Path) -> Option<JobId> {
     folders.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).max().map(JobId)
 }
 
+/// Hides the values of secrets in the orders of a finished job.
+pub(super) fn hide_secrets(job: &Path) -> Result<(), FolderError> {
+    for folder in attempt_folders(job) {
+        hide_in_order(&folder)?;
+        hide_in_order(&removal_folder(&folder))?;
+    }
+    Ok(())
+}
+
+fn hide_in_order(folder: &AttemptFolder) -> Result<(), FolderError> {
+    match folder.order() {
+        Ok(Some(mut order)) => {
+            if order.hide_secrets() {
+                folder.write_order(&order)?;
+            }
+            Ok(())
+        }
+        // Nothing can use it, and it may hold secrets.
+        Err(FolderError::Damaged { path, .. }) => fs::remove_file(&path).map_err(|source| FolderError::Refused { path, source }),
+        Ok(None) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Removes the folders of unknown jobs.
 pub(super) fn remove_unknown(attempts: &Path, is_known: &dyn Fn(JobId) -> bool) {
     for entry in fs::read_dir(attempts).into_iter().flatten().flatten() {
@@ -61,14 +85,19 @@ pub(super) fn remove_unknown(attempts: &Path, is_known: &dyn Fn(JobId) -> bool) 
 
 /// Whether no attempt of an unknown job runs. A running one, as after the store was restored from a backup, is killed.
 fn nothing_runs_in(job: &Path) -> bool {
-    let entries = fs::read_dir(job).into_iter().flatten().flatten();
-    // The folder for checkpoints is beside the attempts and belongs to the user: its content is not trusted.
-    let attempts = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok()));
-    let running = attempts.filter_map(|entry| match find(&AttemptFolder::at(entry.path())) {
+    let running = attempt_folders(job).filter_map(|folder| match find(&folder) {
         Ok(AttemptState::Running(supervised)) => Some(supervised),
         _ => None,
     });
     running.map(|supervised| drop(supervised.signal(Signal::Kill))).count() == 0
+}
+
+/// The folders of a job's attempts.
+fn attempt_folders(job: &Path) -> impl Iterator<Item = AttemptFolder> {
+    let entries = fs::read_dir(job).into_iter().flatten().flatten();
+    // The folder for checkpoints is beside the attempts and belongs to the user: its content is not trusted.
+    let attempts = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok()));
+    attempts.map(|entry| AttemptFolder::at(entry.path()))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use carma_core::{AttemptId, JobId, Signal};
 
 use super::{Adopted, CheckpointTimes, Executor, StartOrder};
+use crate::supervise::FolderError;
 
 /// A recorded call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +74,10 @@ impl Executor for FakeExecutor {
 
     fn highest_job(&self) -> Option<JobId> {
         None
+    }
+
+    fn hide_secrets(&self, _: JobId) -> Result<(), FolderError> {
+        Ok(())
     }
 
     fn remove_unknown(&self, _: &dyn Fn(JobId) -> bool) {}

@@ -15,7 +15,7 @@ use super::tracker::{Stage, Threads, Tracker};
 use super::{Adopted, CheckpointTimes, Executor, Report, StartOrder};
 use crate::pool::Pool;
 use crate::store::{Store, StoreError};
-use crate::supervise::ExitWatch;
+use crate::supervise::{ExitWatch, FolderError};
 
 /// Attempts that are started at the same time. Most of a start is waiting.
 const THREADS: usize = 4;
@@ -109,6 +109,10 @@ impl Executor for LocalExecutor {
 
     fn highest_job(&self) -> Option<JobId> {
         attempt_files::highest_job(&self.0.settings.attempts())
+    }
+
+    fn hide_secrets(&self, job: JobId) -> Result<(), FolderError> {
+        attempt_files::hide_secrets(&self.0.settings.attempts().join(job.0.to_string()))
     }
 
     fn remove_unknown(&self, is_known: &dyn Fn(JobId) -> bool) {

@@ -32,6 +32,7 @@ pub(crate) use self::local::{ExecutorError, LocalExecutor};
 pub(crate) use self::start::LocalSettings;
 use crate::launch::CheckpointTerms;
 use crate::request::Owner;
+use crate::supervise::FolderError;
 
 /// Runs attempts on a host.
 pub(crate) trait Executor: Debug + Send + Sync {
@@ -59,6 +60,9 @@ pub(crate) trait Executor: Debug + Send + Sync {
 
     /// The highest job number with files on the host.
     fn highest_job(&self) -> Option<JobId>;
+
+    /// Hides the values of secrets in the files of a finished job.
+    fn hide_secrets(&self, job: JobId) -> Result<(), FolderError>;
 
     /// Removes the logs of unknown jobs, and kills their processes. May take a while.
     fn remove_unknown(&self, is_known: &dyn Fn(JobId) -> bool);

@@ -120,12 +120,17 @@ fn wait(folder: &AttemptFolder, limit: Duration) -> Result<AttemptState, FolderE
     }
 }
 
+/// The folder of the helper that removes the container of an attempt.
+pub(crate) fn removal_folder(folder: &AttemptFolder) -> AttemptFolder {
+    AttemptFolder::at(folder.path().join("removal"))
+}
+
 /// Removes the container of an attempt whose supervisors are gone, as its user, from its own thread: a daemon may be slow.
 pub fn remove_container(folder: &AttemptFolder, program: &Path) {
     let Ok(Some(order)) = folder.order() else { return };
     let Some(command) = order.afterwards else { return };
     let order = Order { command, directory: "/".into(), afterwards: None, output: None, error: None, terminal: None, ..order };
-    let (folder, program) = (AttemptFolder::at(folder.path().join("removal")), program.to_owned());
+    let (folder, program) = (removal_folder(folder), program.to_owned());
     let run = move || run_helper(&folder, &Plan { order, script: None, checkpoints: None }, &program, CLEANUP_TIMEOUT);
     // Without a thread the container stays, as when its daemon refuses.
     let _ = thread::Builder::new().name("removal".to_owned()).spawn(run);

@@ -85,6 +85,7 @@ pub fn plan(assignment: &Assignment<'_>, lookup: &Lookup) -> Result<Plan, PlanEr
         command,
         directory: request.directory.clone(),
         environment: variables,
+        umask: request.umask,
         user: assignment.user.cloned(),
         error: request.error.as_deref().map(|pattern| file(assignment, pattern)).or_else(|| output.clone()),
         output,

@@ -1,5 +1,7 @@
 //! The user that a job's processes run as.
 
+use nix::unistd::User;
+
 use crate::attempt::RunAs;
 use crate::request::Owner;
 
@@ -30,7 +32,33 @@ pub(crate) fn run_as(owner: &Owner) -> Result<Option<RunAs>, NotLaunched> {
     if !rustix::process::geteuid().is_root() || owner.uid == 0 {
         return Ok(None);
     }
-    let user = nix::unistd::User::from_uid(owner.uid.into()).map_err(NotLaunched::by_host)?;
-    let user = user.ok_or_else(|| NotLaunched::Job(format!("user {} ({}) is no longer known here", owner.name, owner.uid)))?;
-    Ok(Some(RunAs { uid: owner.uid, gid: user.gid.as_raw(), name: user.name, home: user.dir }))
+    let user = User::from_uid(owner.uid.into()).map_err(NotLaunched::by_host)?;
+    same_user(owner, user).map(Some).map_err(NotLaunched::Job)
+}
+
+/// The user who has the owner's uid now, if it is still the owner: uids of deleted users are given to new ones.
+fn same_user(owner: &Owner, now: Option<User>) -> Result<RunAs, String> {
+    let Owner { uid, name, .. } = owner;
+    match now {
+        None => Err(format!("user {name} ({uid}) is no longer known here")),
+        Some(user) if user.name != *name => {
+            Err(format!("{name} submitted it, but uid {uid} belongs to {} now: submit it again to run it as {}", user.name, user.name))
+        }
+        Some(user) => Ok(RunAs { uid: *uid, gid: user.gid.as_raw(), name: user.name, home: user.dir }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_of_a_deleted_user_does_not_run_as_the_next_owner_of_the_uid() {
+        let root = || User::from_uid(0.into()).unwrap();
+        let owner = |name: &str| Owner { uid: 0, gid: 0, name: name.to_owned() };
+        assert_eq!(same_user(&owner("root"), root()).unwrap().name, "root");
+        let reason = "ada submitted it, but uid 0 belongs to root now: submit it again to run it as root";
+        assert_eq!(same_user(&owner("ada"), root()).unwrap_err(), reason);
+        assert_eq!(same_user(&owner("ada"), None).unwrap_err(), "user ada (0) is no longer known here");
+    }
 }

@@ -58,6 +58,7 @@ impl MessageSender {
             // The process changes to the user's home itself: the manager may see another folder at that path.
             directory: "/".into(),
             environment,
+            umask: None,
             user,
             output: None,
             error: None,

@@ -27,6 +27,7 @@ use super::access::{Access, Peer};
 use super::connection_limit::{ConnectionLimit, ConnectionSlot, SlotOwner};
 use super::listen::Listeners;
 use super::pages::Pages;
+use super::refuse::{NOT_ENCRYPTED, REFUSAL_TIMEOUT, refuse};
 use super::stalled::{BufferedAnswer, StallGuard};
 use super::users::UserKey;
 
@@ -43,15 +44,8 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest head.
 const MAX_HEAD: usize = 64 << 10;
-/// The answer when all connections are taken.
-const FULL: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 64\r\n\r\n\
-    {\"kind\":\"unavailable\",\"message\":\"too many connections are open\"}";
-
-/// The answer to plain HTTP on a TLS port.
-const NOT_ENCRYPTED: &[u8] =
-    b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 83\r\n\r\n\
-    {\"kind\":\"invalid\",\"message\":\"this port speaks TLS: ask with https://, not http://\"}";
+/// Connections that are refused at the same time; others are closed without an answer.
+const MAX_REFUSALS: usize = 64;
 
 /// Serves connections.
 #[derive(Clone)]
@@ -63,6 +57,7 @@ pub(super) struct Connections {
     access: Arc<Access>,
     limit: Arc<ConnectionLimit>,
     operator_lookups: Arc<Semaphore>,
+    refusals: Arc<Semaphore>,
 }
 
 /// An accepted connection.
@@ -95,6 +90,7 @@ impl Connections {
             access: Arc::new(access),
             limit: ConnectionLimit::new(MAX_CONNECTIONS, MAX_PER_OWNER, RESERVED),
             operator_lookups: Arc::new(Semaphore::new(OPERATOR_LOOKUPS)),
+            refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
         }
     }
 
@@ -160,9 +156,12 @@ impl Connections {
         let listener = TcpListener::from_std(listener.try_clone()?)?;
         loop {
             let (stream, address) = accept(|| listener.accept()).await;
-            // No answer is possible before the TLS handshake.
-            let Some(slot) = self.limit.take(SlotOwner::Address(address.ip().to_canonical())) else { continue };
-            tokio::spawn(self.clone().serve_from_network(stream, tls.cloned(), Connection::new(peer.clone(), slot, guard)));
+            match self.limit.take(SlotOwner::Address(address.ip().to_canonical())) {
+                Some(slot) => {
+                    tokio::spawn(self.clone().serve_from_network(stream, tls.cloned(), Connection::new(peer.clone(), slot, guard)))
+                }
+                None => tokio::spawn(self.clone().refuse_from_network(stream, tls.cloned())),
+            };
         }
     }
 
@@ -174,7 +173,26 @@ impl Connections {
         };
         match slot {
             Some(slot) => self.serve_connection(stream, Connection::new(Peer::Local(key), slot, &guard)).await,
-            None => drop(stream.try_write(FULL)),
+            None => self.refuse(stream).await,
+        }
+    }
+
+    async fn refuse(&self, stream: impl AsyncRead + AsyncWrite + Unpin) {
+        if let Ok(_permit) = self.refusals.try_acquire() {
+            refuse(stream).await;
+        }
+    }
+
+    async fn refuse_from_network(self, stream: TcpStream, tls: Option<TlsAcceptor>) {
+        match tls {
+            None => self.refuse(stream).await,
+            Some(tls) => {
+                // No answer is possible before the handshake, which costs more than an answer.
+                let Ok(_permit) = self.refusals.try_acquire() else { return };
+                if let Ok(Ok(Some(stream))) = timeout(REFUSAL_TIMEOUT, shake_hands(stream, tls)).await {
+                    refuse(stream).await;
+                }
+            }
         }
     }
 
@@ -256,22 +274,6 @@ async fn accept<T, F: Future<Output = io::Result<T>>>(mut next: impl FnMut() -> 
             Ok(accepted) => return accepted,
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
             Err(_) => sleep(Duration::from_millis(100)).await,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::api::{Problem, ProblemKind};
-
-    #[test]
-    fn those_who_are_not_served_are_told_in_the_same_form() {
-        for (answer, kind) in [(FULL, ProblemKind::Unavailable), (NOT_ENCRYPTED, ProblemKind::Invalid)] {
-            let (head, body) = std::str::from_utf8(answer).unwrap().split_once("\r\n\r\n").unwrap();
-            assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
-            assert!(head.contains(&kind.status().to_string()));
-            assert_eq!(serde_json::from_str::<Problem>(body).unwrap().kind, kind);
         }
     }
 }

@@ -16,6 +16,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use super::ServeError;
 use super::tokens::Tokens;
 use crate::configuration::{ManagerConfig, NetworkConfig};
+use crate::places::create_private;
 
 /// The longest socket path of the kernel.
 const MAX_PATH: usize = 107;
@@ -56,7 +57,7 @@ impl Socket {
                 format!("a socket's path has {MAX_PATH} bytes at most: use a shorter one"),
             ));
         }
-        path.parent().map_or(Ok(()), make_folder)?;
+        path.parent().map_or(Ok(()), |folder| if for_everybody { create_public(folder) } else { create_private(folder) })?;
         match fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -76,7 +77,8 @@ impl Drop for Socket {
     }
 }
 
-fn make_folder(folder: &Path) -> io::Result<()> {
+/// The folder of a socket for all users.
+fn create_public(folder: &Path) -> io::Result<()> {
     if folder.is_dir() || folder.as_os_str().is_empty() {
         return Ok(());
     }
@@ -156,7 +158,7 @@ mod tests {
         let path = folder.path().join("run/carma.sock");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let dead = Socket::bind(&path, false).unwrap();
-        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o755));
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
         // Killed, it has removed nothing.
         std::mem::forget(dead);
         let alive = Socket::bind(&path, true).unwrap();
@@ -164,6 +166,8 @@ mod tests {
         UnixStream::connect(&path).unwrap();
         drop(alive);
         assert!(!path.exists());
+        let _shared = Socket::bind(&folder.path().join("shared/carma.sock"), true).unwrap();
+        assert_eq!(mode(&folder.path().join("shared")), 0o755);
     }
 
     #[test]

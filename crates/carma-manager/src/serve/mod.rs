@@ -22,6 +22,7 @@ mod naming;
 mod pages;
 mod privacy;
 mod readers;
+mod refuse;
 mod routes;
 mod stalled;
 mod timeline;

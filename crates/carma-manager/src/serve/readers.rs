@@ -56,6 +56,9 @@ impl Readers {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
+        if matches!(error, StoreError::OutOfRange) {
+            return ProblemKind::Invalid.because(error.to_string());
+        }
         let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
         ProblemKind::Internal.because(format!("{error}{source}"))
     }

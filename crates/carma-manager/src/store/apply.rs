@@ -8,6 +8,8 @@ use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
 use super::metrics::{self, COLUMNS};
 use super::schema::{CLOCK, NEXT_JOB, NOT_NEEDED, NOTIFIED_THROUGH};
+use super::secrets;
+use super::submission_keys;
 use crate::event::{CancelCause, JobEvent, NewEvent};
 use crate::notification::Notification;
 use crate::phase::Phase;
@@ -20,6 +22,8 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
     let to = Target(connection);
     match change {
         Change::JobAccepted(job) => to.accept(job),
+        Change::SubmissionKept { submission, at } => submission_keys::keep(connection, submission, *at),
+        Change::SubmissionsDeleted { before } => submission_keys::delete(connection, *before),
         Change::JobChanged { job, at } => to.change_job(job, *at),
         Change::AttemptStarted { attempt, placement, at } => to.start_attempt(*attempt, placement, *at),
         Change::AttemptEnded { attempt, end } => to.end_attempt(*attempt, end),
@@ -45,6 +49,7 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
             to.execute("UPDATE notifications SET told = max(told, ?3) WHERE uid = ?1 AND channel = ?2", params![uid, Json(by), through])
         }
         Change::NotifiedThrough { through } => to.raise(NOTIFIED_THROUGH, *through),
+        Change::SecretsHidden(jobs) => secrets::hide(connection, jobs),
         Change::JobsDeleted(jobs) => jobs.iter().try_for_each(|job| to.delete_job(*job)),
         Change::EventsDeleted(events) => {
             let sql = format!("DELETE FROM events WHERE sequence = ?1 AND {NOT_NEEDED}");
@@ -109,6 +114,7 @@ impl Target<'_> {
             Refusal::DuplicateJob(id),
         )?;
         self.execute("INSERT INTO requests (job, request) VALUES (?1, ?2)", params![id.0, Json(request)])?;
+        secrets::list(self.0, id, request)?;
         self.execute("INSERT INTO standings (job, standing) VALUES (?1, ?2)", params![id.0, Json(job)])?;
         // In the same commit as the job: its number stays used, even after the job is deleted.
         self.raise(NEXT_JOB, id.0 + 1)

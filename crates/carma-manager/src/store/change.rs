@@ -12,6 +12,7 @@ use crate::judge::Blame;
 use crate::notification::{Channel, Notification};
 use crate::request::{JobRequest, Owner};
 use crate::samples::{MemoryStep, MinuteMean};
+use crate::submission_key::SubmissionKey;
 use crate::tally::Tallies;
 use crate::units::{Joules, UnixMillis, UnixMinute};
 
@@ -20,6 +21,18 @@ use crate::units::{Joules, UnixMillis, UnixMinute};
 pub enum Change {
     /// A job was accepted.
     JobAccepted(Box<StoredJob>),
+    /// A submission with a key was accepted.
+    SubmissionKept {
+        /// Its answer.
+        submission: Box<KeyedSubmission>,
+        /// When.
+        at: UnixMillis,
+    },
+    /// Delete the answers to submissions before this time.
+    SubmissionsDeleted {
+        /// The first to stay.
+        before: UnixMillis,
+    },
     /// The core's state of a job changed.
     JobChanged {
         /// The new state.
@@ -97,6 +110,8 @@ pub enum Change {
         /// The event.
         through: u64,
     },
+    /// Hide the secrets in the requests of these jobs, except unfinished ones.
+    SecretsHidden(Vec<JobId>),
     /// Delete finished jobs, with their attempts and events.
     JobsDeleted(Vec<JobId>),
     /// Delete the events of these numbers, except those of unfinished jobs.
@@ -126,6 +141,21 @@ pub struct StoredJob {
     pub submitted: UnixMillis,
     /// When it ended.
     pub ended: Option<UnixMillis>,
+}
+
+/// The answer to a submission with a key. Its jobs have consecutive numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyedSubmission {
+    /// Its user.
+    pub uid: u32,
+    /// Its key.
+    pub key: SubmissionKey,
+    /// The first job.
+    pub first: JobId,
+    /// How many jobs.
+    pub jobs: u64,
+    /// The notes in the answer.
+    pub notes: Vec<String>,
 }
 
 /// How an attempt ended.

@@ -66,6 +66,9 @@ pub enum StoreError {
         /// Why not.
         source: rusqlite::Error,
     },
+    /// A number in the question is larger than any that is stored.
+    #[error("a number is out of range: the largest is {}", i64::MAX)]
+    OutOfRange,
     /// Any other error of SQLite.
     #[error("cannot use {}", path.display())]
     Database {
@@ -87,6 +90,7 @@ impl StoreError {
         match (source.sqlite_error_code(), &source) {
             (Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt), _) => Self::Damaged { path, reason: source.to_string() },
             (Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied), _) => Self::ReadOnly { path },
+            (_, rusqlite::Error::ToSqlConversionFailure(_)) => Self::OutOfRange,
             (_, rusqlite::Error::FromSqlConversionFailure(..)) => Self::Unreadable { path, source },
             _ => Self::Database { path, source },
         }

@@ -19,6 +19,8 @@ mod metrics;
 mod prune;
 mod read;
 mod schema;
+mod secrets;
+mod submission_keys;
 mod writer;
 
 pub use crate::event::{NewEvent, StoredEvent};
@@ -26,7 +28,7 @@ pub use crate::phase::{NotAPhase, Phase};
 pub use crate::rows::{EnergyKind, EnergyOf, EnergySum, GpuStay, JobSummary};
 pub use crate::samples::{MemoryStep, MinuteMean};
 pub use crate::units::{Joules, UnixMillis, UnixMinute};
-pub use change::{AttemptEnd, Change, MachineChange, Measured, StoredJob};
+pub use change::{AttemptEnd, Change, KeyedSubmission, MachineChange, Measured, StoredJob};
 pub use error::{Refusal, StoreError, WriteError};
 pub use prune::{Keep, PruneError, Pruned, Retention};
 pub use read::{

@@ -12,6 +12,7 @@ use super::change::Change;
 use super::error::{StoreError, WriteError};
 use super::read::Reader;
 use super::schema::NOT_NEEDED;
+use super::submission_keys::KEPT_FOR;
 use crate::units::{UnixMillis, UnixMinute};
 
 /// Rows that one commit deletes.
@@ -65,6 +66,9 @@ pub struct Pruned {
     pub samples: u64,
 }
 
+/// The steps that are left.
+struct Steps(u32);
+
 /// Why pruning stopped early.
 #[derive(Debug, Error)]
 pub enum PruneError {
@@ -77,13 +81,25 @@ pub enum PruneError {
 }
 
 impl Store {
-    /// Deletes what is not kept. Other writes and reads go on meanwhile.
+    /// Deletes everything that is not kept. Other writes and reads go on meanwhile.
     pub fn prune(&self, retention: &Retention, now: UnixMillis) -> Result<Pruned, PruneError> {
+        Ok(self.prune_some(retention, now, u32::MAX)?.0)
+    }
+
+    /// The same, in this many steps at most. Answers also whether it is done: otherwise, the next call continues.
+    pub fn prune_some(&self, retention: &Retention, now: UnixMillis, steps: u32) -> Result<(Pruned, bool), PruneError> {
+        let mut steps = Steps(steps);
+        let pruned = self.prune_within(retention, now, &mut steps)?;
+        Ok((pruned, steps.0 > 0))
+    }
+
+    fn prune_within(&self, retention: &Retention, now: UnixMillis, steps: &mut Steps) -> Result<Pruned, PruneError> {
         let reader = self.reader()?;
+        self.write([Change::SubmissionsDeleted { before: UnixMillis(now.0.saturating_sub(KEPT_FOR)) }]).wait()?;
         let pruned = Pruned {
-            jobs: self.prune_jobs(&reader, retention.jobs, now)?,
-            events: self.prune_events(&reader, retention.events, now)?,
-            samples: self.delete_in_steps(|| reader.samples_to_delete(retention.samples, now))?,
+            jobs: self.prune_jobs(&reader, retention.jobs, now, steps)?,
+            events: self.prune_events(&reader, retention.events, now, steps)?,
+            samples: self.delete_in_steps(steps, || reader.samples_to_delete(retention.samples, now))?,
         };
         if pruned != Pruned::default() {
             self.write([Change::SpaceReleased { pages: PAGES }]).wait()?;
@@ -91,12 +107,12 @@ impl Store {
         Ok(pruned)
     }
 
-    fn prune_jobs(&self, reader: &Reader, keep: Keep, now: UnixMillis) -> Result<u64, PruneError> {
+    fn prune_jobs(&self, reader: &Reader, keep: Keep, now: UnixMillis, steps: &mut Steps) -> Result<u64, PruneError> {
         let jobs = |jobs: Vec<JobId>| counted(jobs, Change::JobsDeleted);
-        let mut deleted = self.delete_in_steps(|| reader.old_jobs(keep.since(now)).map(jobs))?;
+        let mut deleted = self.delete_in_steps(steps, || reader.old_jobs(keep.since(now)).map(jobs))?;
         for (user, mut excess) in reader.users_with_jobs_above(keep.most)? {
             let mut last = (UnixMillis(0), JobId(0));
-            deleted += self.delete_in_steps(|| {
+            deleted += self.delete_in_steps(steps, || {
                 let page = reader.finished_jobs(user, last, excess.min(AT_ONCE))?;
                 excess -= page.len() as u64;
                 last = page.last().copied().unwrap_or(last);
@@ -106,12 +122,21 @@ impl Store {
         Ok(deleted)
     }
 
-    fn prune_events(&self, reader: &Reader, keep: Keep, now: UnixMillis) -> Result<u64, PruneError> {
+    fn prune_events(&self, reader: &Reader, keep: Keep, now: UnixMillis, steps: &mut Steps) -> Result<u64, PruneError> {
         let events = |events: Vec<u64>| counted(events, Change::EventsDeleted);
-        let mut deleted = self.delete_in_steps(|| reader.old_events(keep.since(now)).map(events))?;
+        // Events of unfinished jobs stay, and are passed once.
+        let mut passed = 0;
+        let mut deleted = self.delete_in_steps(steps, || {
+            let page = reader.old_events(keep.since(now), passed)?;
+            passed = page.last().copied().unwrap_or(passed);
+            Ok(events(page))
+        })?;
+        if steps.0 == 0 {
+            return Ok(deleted);
+        }
         for (user, mut excess) in reader.users_with_events_above(keep.most)? {
             let mut last = 0;
-            deleted += self.delete_in_steps(|| {
+            deleted += self.delete_in_steps(steps, || {
                 let page = reader.events_of(user, last, excess.min(AT_ONCE))?;
                 excess -= page.len() as u64;
                 last = page.last().copied().unwrap_or(last);
@@ -121,10 +146,16 @@ impl Store {
         Ok(deleted)
     }
 
-    /// Deletes step by step to the end, and counts the rows.
-    fn delete_in_steps(&self, mut next: impl FnMut() -> Result<Option<(Change, u64)>, StoreError>) -> Result<u64, PruneError> {
+    /// Deletes step by step, and counts the rows.
+    fn delete_in_steps(
+        &self,
+        steps: &mut Steps,
+        mut next: impl FnMut() -> Result<Option<(Change, u64)>, StoreError>,
+    ) -> Result<u64, PruneError> {
         let mut deleted = 0;
-        while let Some((change, rows)) = next()? {
+        while steps.0 > 0 {
+            let Some((change, rows)) = next()? else { break };
+            steps.0 -= 1;
             self.write([change]).wait()?;
             deleted += rows;
         }
@@ -159,10 +190,10 @@ impl Reader {
         self.rows(sql, params![user, after.0, after.1.0, most], |row| Ok((row.get(0)?, JobId(row.get(1)?))))
     }
 
-    fn old_events(&self, since: UnixMillis) -> Result<Vec<u64>, StoreError> {
+    fn old_events(&self, since: UnixMillis, after: u64) -> Result<Vec<u64>, StoreError> {
         // From the first on, up to the first that is not old.
-        let sql = format!("SELECT sequence, at FROM events WHERE {NOT_NEEDED} ORDER BY sequence LIMIT ?1");
-        let first: Vec<(u64, UnixMillis)> = self.rows(&sql, params![AT_ONCE], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let sql = format!("SELECT sequence, at FROM events WHERE sequence > ?1 AND {NOT_NEEDED} ORDER BY sequence LIMIT ?2");
+        let first: Vec<(u64, UnixMillis)> = self.rows(&sql, params![after, AT_ONCE], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(first.into_iter().take_while(|(_, at)| *at < since).map(|(sequence, _)| sequence).collect())
     }
 

@@ -1,8 +1,8 @@
 //! The database file: created, recognised, and migrated to the newest schema after a backup.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::error::StoreError;
 use super::lock::beside;
 use super::metrics::add_missing_columns;
+use crate::places::create_private;
 use crate::units::UnixMillis;
 
 /// The steps to the newest schema; a file of version n has taken the first n. Released steps never change.
@@ -23,6 +24,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/6.sql"),
     include_str!("migrations/7.sql"),
     include_str!("migrations/8.sql"),
+    include_str!("migrations/9.sql"),
+    include_str!("migrations/10.sql"),
 ];
 /// `CRMA`, in the header of every store.
 const APPLICATION: i32 = 0x4352_4d41;
@@ -40,10 +43,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Creates the folder, readable by its owner only, unless it exists.
 pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
     let folder = folder_of(path);
-    if folder.is_dir() {
-        return Ok(());
-    }
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::file("make the folder", folder))
+    create_private(folder).map_err(StoreError::file("make the folder", folder))
 }
 
 /// Opens the file for writing; creates and migrates it as needed. The caller holds its lock.

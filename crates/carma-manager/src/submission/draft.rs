@@ -26,7 +26,8 @@ impl<'a> Draft<'a> {
     /// A job with the caller's folder and environment, and perhaps a command.
     pub(super) fn new(caller: &'a Caller, command: Option<JobCommand>, place: Place) -> Self {
         let command = command.unwrap_or(JobCommand::Program(Vec::new()));
-        let request = JobRequest { environment: caller.environment.clone(), ..JobRequest::new(command, caller.directory.clone()) };
+        let mut request = JobRequest::new(command, caller.directory.clone());
+        (request.environment, request.umask) = (caller.environment.clone(), caller.umask);
         Self { caller, request, engine: None, indices: None, parameters: Vec::new(), places: BTreeMap::from([("command", place)]) }
     }
 

@@ -43,6 +43,8 @@ pub use secrets::looks_secret;
 pub use valid::{ValidJobs, ValidSubmission};
 pub use values::{bytes, span_with_unit, time_limit};
 
+use crate::umask::Umask;
+
 /// What a submission takes from its caller.
 #[derive(Debug, Clone)]
 pub struct Caller {
@@ -50,6 +52,8 @@ pub struct Caller {
     pub directory: PathBuf,
     /// The environment.
     pub environment: BTreeMap<String, String>,
+    /// The umask, if it is known.
+    pub umask: Option<Umask>,
     /// The time, in the caller's time zone.
     pub now: Zoned,
 }

@@ -15,6 +15,7 @@ use rustix::process::{set_parent_process_death_signal, setrlimit, setsid, umask}
 
 use super::cgroup::Cgroup;
 use crate::attempt::{Order, RunAs};
+use crate::umask::Umask;
 
 /// When the host runs out of memory, the kernel kills a job before other processes, and its supervisor last.
 const JOB_OOM_SCORE: i32 = 100;
@@ -87,7 +88,7 @@ fn enter(
     order: &Order,
     has_terminal: bool,
 ) -> impl FnMut() -> io::Result<()> + use<> {
-    let (shim, folder, open_files) = (getpid(), order.directory.clone(), order.open_files);
+    let (shim, folder, open_files, job_umask) = (getpid(), order.directory.clone(), order.open_files, order.job_umask());
     move || {
         steps.write_all(&[Step::Session as u8])?;
         for mut procs_file in &procs_files {
@@ -110,7 +111,9 @@ fn enter(
             setgroups(&user.groups)?;
             setgid(user.group)?;
             setuid(user.user)?;
-            umask(Mode::from_raw_mode(0o022));
+        }
+        if let Some(job_umask) = job_umask {
+            umask(mode(job_umask));
         }
         // After the change of user, which would undo it. The shim may have died before this took effect.
         set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -179,6 +182,19 @@ pub(super) fn as_user<T>(user: Option<&RunAs>, act: impl FnOnce() -> io::Result<
     let result = setegid(member.group).and_then(|()| seteuid(member.user)).map_err(io::Error::from).and_then(|()| act());
     let back = seteuid(own.user).and_then(|()| setegid(own.group)).and_then(|()| setgroups(&own.groups));
     back.map_err(io::Error::from).and(result)
+}
+
+/// Creates files with the umask of a job. The shim has one thread, so no other file is concerned.
+pub(super) fn with_umask<T>(job: Option<Umask>, act: impl FnOnce() -> T) -> T {
+    let Some(job) = job else { return act() };
+    let own = umask(mode(job));
+    let result = act();
+    umask(own);
+    result
+}
+
+fn mode(umask: Umask) -> Mode {
+    Mode::from_raw_mode(umask.bits().into())
 }
 
 /// The pid of a child.

@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use super::cgroup::Cgroup;
 use super::child::spare_supervisor;
+use super::dispositions::reset_all;
 use super::folder::{AttemptFolder, FolderError, ProcessIdentity, ReservedExit, Supervisor};
 use super::shim::{clean_up, log_line, signals, supervise};
 use crate::attempt::Order;
@@ -42,6 +43,7 @@ pub enum ShimError {
 /// Starts guard and shim for a folder, and returns in the calling process once they run independently. Does nothing if the attempt has ended. The
 /// caller must have no other threads, and no open files except the first three.
 pub fn run(folder: &AttemptFolder) -> Result<(), ShimError> {
+    reset_all();
     close_inherited();
     let lock = lock(folder)?;
     if folder.ended()?.is_some() {

@@ -24,6 +24,7 @@ mod child;
 mod client;
 mod connect;
 mod console;
+mod dispositions;
 mod folder;
 mod guard;
 mod log;
@@ -39,6 +40,7 @@ mod watch;
 
 pub use cgroup::{Enforced, enforceable, prepare_own_group};
 pub use connect::connect_terminal;
+pub use dispositions::keep_exits_of_children;
 pub(crate) use folder::read_note;
 pub use folder::{AttemptFolder, FolderError};
 pub use guard::{ShimError, run};

@@ -88,7 +88,7 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>) -> Result
     let (output, errors) = (log(folder.output())?, log(folder.errors())?);
     // The user does not own the folder, so the file must exist already.
     owned(&folder.progress(), user).map_err(|error| cannot("make a file for its progress", error))?;
-    let copies = [copy_to(order.output.as_deref(), user)?, copy_to(order.error.as_deref(), user)?];
+    let copies = [copy_to(order.output.as_deref(), order)?, copy_to(order.error.as_deref(), order)?];
     let asked = SignalFd::with_flags(&signals(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK);
     let asked = asked.map_err(|error| cannot("listen to signals", error.into()))?;
 

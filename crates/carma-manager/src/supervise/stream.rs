@@ -9,10 +9,10 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::ioctl_fionbio;
 
-use super::child::as_user;
+use super::child::{as_user, with_umask};
 use super::log::BoundedLog;
 use super::shim::log_line;
-use crate::attempt::RunAs;
+use crate::attempt::Order;
 
 /// One of the job's two streams.
 pub(super) struct Stream {
@@ -69,10 +69,11 @@ impl Stream {
     }
 }
 
-/// Opens the file that the user requested, with the user's rights and without blocking, as a pipe might.
-pub(super) fn copy_to(path: Option<&Path>, user: Option<&RunAs>) -> Result<Option<File>, String> {
+/// Opens the file that the user requested, with the user's rights and umask and without blocking, as a pipe might.
+pub(super) fn copy_to(path: Option<&Path>, order: &Order) -> Result<Option<File>, String> {
     let Some(path) = path else { return Ok(None) };
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let opened = as_user(user, || File::options().append(true).create(true).custom_flags(flags).open(path));
+    let open = || File::options().append(true).create(true).custom_flags(flags).open(path);
+    let opened = with_umask(order.job_umask(), || as_user(order.user.as_ref(), open));
     opened.map(Some).map_err(|error| format!("cannot write to {}: {error}", path.display()))
 }

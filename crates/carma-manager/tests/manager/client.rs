@@ -17,6 +17,7 @@ struct Request {
     /// The connection it came on, from 0.
     connection: usize,
     line: String,
+    key: Option<String>,
     body: String,
 }
 
@@ -46,7 +47,8 @@ fn read(connection: usize, stream: &mut BufReader<UnixStream>) -> Request {
     let length = headers.iter().find_map(|header| header.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     stream.read_exact(&mut body).unwrap();
-    Request { connection, line, body: String::from_utf8(body).unwrap() }
+    let key = headers.iter().find_map(|header| header.strip_prefix("idempotency-key: ").map(str::to_owned));
+    Request { connection, line, key, body: String::from_utf8(body).unwrap() }
 }
 
 fn answer(status: &str, body: &str) -> String {
@@ -102,6 +104,16 @@ fn a_request_that_was_sent_is_not_repeated() {
     let error = client.act("7", &JobAction::Requeue).unwrap_err();
     assert!(matches!(error, ClientError::BrokenOff(_)) && error.is_absence(), "{error}");
     assert_eq!(serving.join().unwrap().len(), 1);
+}
+
+#[test]
+fn a_submission_is_repeated_once_with_the_same_key() {
+    let (_folder, address, serving) = server(vec![vec![String::new()], vec![answer("200 OK", r#"{"jobs":[7]}"#)]]);
+    let mut client = Client::at(address).unwrap();
+    let submission = Submission::from(JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/"));
+    assert_eq!(client.submit(&submission).unwrap().jobs, [JobId(7)]);
+    let asked = serving.join().unwrap();
+    assert!(asked[0].key.is_some() && asked[0].key == asked[1].key && asked[0].body == asked[1].body, "{asked:?}");
 }
 
 #[test]

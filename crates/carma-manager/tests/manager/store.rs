@@ -11,4 +11,5 @@ mod notifications;
 mod opening;
 mod pruning;
 mod reasons;
+mod secrets;
 mod stays;

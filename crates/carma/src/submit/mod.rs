@@ -17,6 +17,7 @@ use carma_core::JobId;
 use carma_manager::api::{JobDetail, Submission, Submitted};
 use carma_manager::client::Client;
 use carma_manager::submission::{Caller, ParsedSubmission, Source, ValidSubmission};
+use carma_manager::umask::Umask;
 use clap::Args;
 use jiff::Zoned;
 
@@ -168,7 +169,7 @@ fn read(name: &str) -> Result<String> {
     String::from_utf8(bytes).with_context(|| format!("{name} is no script or job file; to run a program, put -- before it"))
 }
 
-/// Our folder, environment, and the time. Variables that are not text cannot be kept in a request, and are reported.
+/// Our folder, environment and umask, and the time. Variables that are not text cannot be kept in a request, and are reported.
 pub(crate) fn caller() -> Result<Caller> {
     let mut environment = BTreeMap::new();
     for (name, value) in env::vars_os() {
@@ -180,5 +181,6 @@ pub(crate) fn caller() -> Result<Caller> {
             (Err(name), _) => eprintln!("carma: {} is left out of the environment: not text in UTF-8", name.display()),
         }
     }
-    Ok(Caller { directory: env::current_dir().context("cannot say which folder this is")?, environment, now: Zoned::now() })
+    let directory = env::current_dir().context("cannot say which folder this is")?;
+    Ok(Caller { directory, environment, umask: Umask::of_this_process(), now: Zoned::now() })
 }

@@ -20,7 +20,7 @@ use carma_manager::client::{Address, Client};
 use carma_manager::configuration::{Configuration, lines};
 use carma_manager::engine::{Engine, Setup, World};
 use carma_manager::open_files;
-use carma_manager::places::Places;
+use carma_manager::places::{Places, create_private};
 use carma_manager::serve::{Server, Serving};
 use carma_manager::store::Store;
 use carma_manager::supervise::{enforceable, prepare_own_group};
@@ -175,7 +175,8 @@ fn no_gpus() -> World {
 /// Starts the same again on its own, and waits until it answers.
 fn detach(places: &Places) -> Result<()> {
     const TIMEOUT: Duration = Duration::from_secs(20);
-    fs::create_dir_all(&places.state).with_context(|| format!("cannot create {}", places.state.display()))?;
+    // The manager lets other users traverse it where it runs their jobs.
+    create_private(&places.state).with_context(|| format!("cannot create {}", places.state.display()))?;
     let log = places.state.join("manager.log");
     let file =
         fs::File::options().create(true).append(true).mode(0o600).open(&log).with_context(|| format!("cannot write {}", log.display()))?;

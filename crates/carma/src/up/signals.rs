@@ -9,6 +9,7 @@ use carma_manager::api::{Reloaded, Shutdown};
 use carma_manager::configuration::ManagerConfig;
 use carma_manager::engine::Handle;
 use carma_manager::reload;
+use carma_manager::supervise::keep_exits_of_children;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use tokio::runtime::{Builder, Runtime};
@@ -35,6 +36,7 @@ impl Request {
 
 /// Catches signals from now on: none ends the program while it starts.
 pub(super) fn catch() -> Result<Signals> {
+    keep_exits_of_children()?;
     Ok(Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2])?)
 }
 

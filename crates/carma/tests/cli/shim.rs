@@ -36,6 +36,7 @@ fn order(job: u64, command: &[&str]) -> Order {
         command: command.iter().map(ToString::to_string).collect(),
         directory: "/".into(),
         environment: BTreeMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
+        umask: None,
         user: None,
         output: None,
         error: None,
@@ -130,6 +131,24 @@ fn a_job_starts_with_nothing_but_its_order() {
     ended(&folder);
     let signals = fs::read_to_string(folder.output()).unwrap();
     assert!(signals.contains("SigBlk:\t0000000000000000\n"), "{signals}");
+}
+
+/// The signals in a line of `/proc/self/status`, without the two that belong to the C library.
+pub(crate) fn ignored_signals(line: &str) -> u64 {
+    u64::from_str_radix(line.trim().strip_prefix("SigIgn:\t").unwrap(), 16).unwrap() & !(0b11 << 31)
+}
+
+#[test]
+fn a_job_ignores_no_signal_that_its_manager_ignores() {
+    let state = tempfile::tempdir().unwrap();
+    let deaf = state.path().join("deaf");
+    fs::write(&deaf, format!("#!/bin/sh\ntrap '' HUP INT QUIT CHLD TERM USR1 USR2 TSTP\nexec {} \"$@\"\n", program().display())).unwrap();
+    fs::set_permissions(&deaf, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let job = order(1, &["sh", "-c", "grep SigIgn /proc/self/status; exit 3"]);
+    let prepared = Prepared::new(AttemptFolder::of(state.path(), job.attempt)).unwrap();
+    let folder = prepared.launch(&Plan { order: job, script: None, checkpoints: None }, &deaf).unwrap();
+    assert_eq!(ended(&folder).exit, Exit::Code(3), "the shim sees its exit");
+    assert_eq!(ignored_signals(&fs::read_to_string(folder.output()).unwrap()), 0);
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod verdict;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use carma_core::{AttemptId, Event, Fraction, Signal};
+use carma_core::{AttemptId, Event, Fraction, JobId, Signal};
 
 use self::checkpoints::CheckpointWatch;
 use super::decide::Decisions;
@@ -74,6 +74,11 @@ impl Attempts {
 
     pub(crate) fn contains(&self, attempt: AttemptId) -> bool {
         self.active.contains_key(&attempt)
+    }
+
+    /// The attempt of a job.
+    pub(crate) fn of_job(&self, job: JobId) -> Option<AttemptId> {
+        self.active.keys().find(|attempt| attempt.job == job).copied()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

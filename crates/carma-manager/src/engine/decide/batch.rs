@@ -10,6 +10,7 @@ use crate::event::JobEvent;
 use crate::executor::StartOrder;
 use crate::request::{JobRequest, Owner};
 use crate::store::{Change, NewEvent, StoredJob, UnixMillis};
+use crate::submission_key::SubmissionKey;
 use crate::tally::Tallies;
 
 /// The channel of an answer.
@@ -29,6 +30,8 @@ pub(crate) enum Effect {
     Publish(Update),
     /// A GPU is switched to another mode.
     Switch { device: DeviceId, to: GpuMode },
+    /// The answer to a submission with this key is in the store.
+    KeyStored(u32, SubmissionKey),
     /// The core forgets a job that is over.
     Forget(JobId),
 }

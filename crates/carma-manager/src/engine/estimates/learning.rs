@@ -27,8 +27,9 @@ impl Estimates {
             }
             _ => None,
         };
-        if let (Some(run), Ok(Some(request))) = (run, reader.request(attempt.job)) {
-            self.memory.learn(&request, run);
+        let user = decisions.job(attempt.job).map(|job| job.spec.user);
+        if let (Some(run), Some(user), Ok(Some(request))) = (run, user, reader.request(attempt.job)) {
+            self.memory.learn(&request, user, run);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
 
-use carma_core::{Estimate, JobSpec, MemoryEstimate, MiB, PerRank};
+use carma_core::{Estimate, JobSpec, MemoryEstimate, MiB, PerRank, UserId};
 use carma_estimate::history::{History, Measured, Recalled, Signature};
 
 use super::Estimated;
@@ -68,16 +68,18 @@ impl EarlierRuns {
 pub(crate) struct Memory {
     history: History,
     path: PathBuf,
+    /// All users learn from each other.
+    shared: bool,
 }
 
 impl Memory {
     /// Reads the file. A damaged one is put aside.
-    pub(crate) fn open(path: PathBuf) -> Self {
+    pub(crate) fn open(path: PathBuf, shared: bool) -> Self {
         let history = File::open(&path).ok().and_then(|file| History::read(file).ok());
         if history.is_none() && path.exists() {
             let _ = fs::rename(&path, path.with_extension("damaged"));
         }
-        let memory = Self { history: history.unwrap_or_default(), path };
+        let memory = Self { history: history.unwrap_or_default(), path, shared };
         // Only the latest runs of each job are kept, so the file is rewritten.
         let new = memory.path.with_extension("new");
         let written = File::create(&new).is_ok_and(|file| memory.history.write(file).is_ok());
@@ -87,8 +89,9 @@ impl Memory {
         memory
     }
 
-    pub(crate) fn recall(&self, request: &JobRequest) -> Option<Estimated> {
-        let Recalled { memory, memory_upper, utilisation, duration, interference, .. } = self.history.recall(&signature(request))?;
+    pub(crate) fn recall(&self, request: &JobRequest, user: UserId) -> Option<Estimated> {
+        let signature = self.signature(request, user);
+        let Recalled { memory, memory_upper, utilisation, duration, interference, .. } = self.history.recall(&signature)?;
         let memory = MemoryEstimate { expected: memory, upper: memory_upper };
         let (memory, utilisation) = (Some(PerRank::Same(memory)), Some(utilisation));
         let estimate = Estimate { memory, utilisation, interference, sharing: None, duration };
@@ -96,8 +99,8 @@ impl Memory {
     }
 
     /// What earlier runs of this command show about its memory.
-    pub(crate) fn earlier_runs(&self, request: &JobRequest) -> Option<EarlierRuns> {
-        let signature = signature(request);
+    pub(crate) fn earlier_runs(&self, request: &JobRequest, user: UserId) -> Option<EarlierRuns> {
+        let signature = self.signature(request, user);
         let ran_out = self.history.ran_out_with(&signature).map(EarlierRuns::RanOutWith);
         ran_out.or_else(|| {
             let recalled = self.history.recall(&signature)?;
@@ -106,8 +109,8 @@ impl Memory {
     }
 
     /// Adds a run. On a full disk it is forgotten at the next start.
-    pub(crate) fn learn(&mut self, request: &JobRequest, run: Measured) {
-        let signature = signature(request);
+    pub(crate) fn learn(&mut self, request: &JobRequest, user: UserId, run: Measured) {
+        let signature = self.signature(request, user);
         self.history.record(signature, run);
         let mut one = History::default();
         one.record(signature, run);
@@ -117,9 +120,15 @@ impl Memory {
             let _ = File::options().append(true).open(&self.path).and_then(|mut file| file.write_all(&line));
         }
     }
+
+    /// The identity of a job. A run of one user says nothing to others, unless they share.
+    fn signature(&self, request: &JobRequest, user: UserId) -> Signature {
+        let signature = signature(request);
+        if self.shared { signature } else { signature.of_user(user.0) }
+    }
 }
 
-/// The identity of a job: command, folder, number of GPUs and hints about the model.
+/// The identity of a job of any user: command, folder, number of GPUs and hints about the model.
 fn signature(request: &JobRequest) -> Signature {
     let mut words = match &request.command {
         JobCommand::Program(words) => words.clone(),
@@ -143,6 +152,20 @@ mod tests {
         let upper = spec.memory.estimated.as_ref().and_then(|all| all.get(0)).map(|estimate| estimate.upper.0);
         assert_eq!(spec.memory.known.is_none() && upper.is_some(), note.is_some(), "either the user's word counts or the estimate");
         (upper, note)
+    }
+
+    #[test]
+    fn a_run_of_one_user_teaches_others_only_where_they_share() {
+        let folder = tempfile::tempdir().unwrap();
+        let request = JobRequest::new(JobCommand::Program(vec!["train".to_owned()]), "/project");
+        for shared in [false, true] {
+            let open = || Memory::open(folder.path().join(format!("{shared}.csv")), shared);
+            open().learn(&request, UserId(1), Measured { memory: MiB(9_000), ..Measured::default() });
+            let memory = open();
+            assert!(memory.recall(&request, UserId(1)).is_some() && memory.earlier_runs(&request, UserId(1)).is_some());
+            assert_eq!(memory.recall(&request, UserId(2)).is_some(), shared);
+            assert_eq!(memory.earlier_runs(&request, UserId(2)).is_some(), shared);
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use carma_core::{JobId, JobSpec};
+use carma_core::{JobId, JobSpec, UserId};
 
 use self::estimator::Estimator;
 use super::decide::Reply;
@@ -99,7 +99,9 @@ impl Estimates {
             })
         };
         let threads = Pool::start("estimates", THREADS, new_worker)?;
-        Ok(Self { memory: Memory::open(state.join("history.csv")), settings: settings.clone(), threads })
+        // A manager that does not run as root has one user.
+        let shared = settings.share_history || !rustix::process::geteuid().is_root();
+        Ok(Self { memory: Memory::open(state.join("history.csv"), shared), settings: settings.clone(), threads })
     }
 
     /// Estimates a job. The result is reported.
@@ -107,9 +109,9 @@ impl Estimates {
         self.threads.add(Box::new(order));
     }
 
-    /// What earlier runs of the same job needed.
-    pub(crate) fn recall(&self, request: &JobRequest) -> Option<Estimated> {
-        self.memory.recall(request)
+    /// What earlier runs of the same job of this user needed.
+    pub(crate) fn recall(&self, request: &JobRequest, user: UserId) -> Option<Estimated> {
+        self.memory.recall(request, user)
     }
 
     /// How a job without earlier runs is estimated.
@@ -123,6 +125,6 @@ impl Estimates {
             estimate.clone().tell(spec);
         }
         let raises = self.settings.raise_declared && spec.gpus > 0;
-        self.memory.earlier_runs(request).filter(|_| raises)?.raise(spec)
+        self.memory.earlier_runs(request, spec.user).filter(|_| raises)?.raise(spec)
     }
 }

@@ -25,6 +25,7 @@ use crate::places::Places;
 use crate::request::{JobCommand, JobRequest, Owner};
 use crate::store::Store;
 use crate::submission::ValidJobs;
+use crate::submission_key::SubmissionKey;
 use crate::supervise::Enforced;
 use crate::world::World;
 
@@ -92,8 +93,19 @@ impl Lab {
         let mut request = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/");
         request.resources.gpus = gpus;
         let owner = Owner { uid: 1000, gid: 1000, name: "ada".to_owned() };
+        self.ask_for(owner, request, None)
+    }
+
+    /// Asks for a job of this user, with a key.
+    pub(super) fn ask_with_key(&mut self, uid: u32, key: &str) -> oneshot::Receiver<Result<Submitted, Problem>> {
+        let mut request = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/");
+        request.resources.gpus = 0;
+        self.ask_for(Owner { uid, gid: uid, name: uid.to_string() }, request, Some(key.parse().unwrap()))
+    }
+
+    fn ask_for(&mut self, owner: Owner, request: JobRequest, key: Option<SubmissionKey>) -> oneshot::Receiver<Result<Submitted, Problem>> {
         let (reply, answer) = oneshot::channel();
-        self.engine.take(Input::Question(Question::Submit { owner, jobs: ValidJobs::new(vec![request]).unwrap(), reply }));
+        self.engine.take(Input::Question(Question::Submit { owner, jobs: ValidJobs::new(vec![request]).unwrap(), key, reply }));
         answer
     }
 

@@ -1,5 +1,7 @@
 //! The engine with an executor that starts nothing: which orders it gets, and when.
 
 mod attempts;
+mod full_disk;
+mod keys;
 mod lab;
 mod restarts;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue};
 use carma_core::{JobId, Priority, UserId, WaitReason};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -19,6 +20,7 @@ use crate::serve::concurrency_limit::{ConcurrencyLimit, Permit};
 use crate::serve::naming::JobName;
 use crate::store::Reader;
 use crate::submission::ValidJobs;
+use crate::submission_key::{HEADER, InvalidKey, SubmissionKey};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -51,14 +53,32 @@ pub(in crate::serve) fn submission_limit() -> ConcurrencyLimit {
 }
 
 /// Submits a job, an array or a sweep: all or nothing. The answer is sent when the jobs are on the disk.
-#[utoipa::path(post, path = "/v1/jobs", request_body = Submission, responses((status = 200, body = Submitted), Refused))]
-pub(super) async fn submit(State(shared): State<Arc<Shared>>, caller: Caller, sent: JsonBody<Submission>) -> Answer<Submitted> {
+/// A repeated submission with the same `Idempotency-Key` gets the first answer and creates nothing. Keys belong to the user; the last 1,000 of
+/// each are kept for 24 hours.
+#[utoipa::path(
+    post,
+    path = "/v1/jobs",
+    params(("Idempotency-Key" = Option<String>, Header, description = "A random text, at most 128 characters")),
+    request_body = Submission,
+    responses((status = 200, body = Submitted), Refused)
+)]
+pub(super) async fn submit(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    headers: HeaderMap,
+    sent: JsonBody<Submission>,
+) -> Answer<Submitted> {
+    let key = key(&headers)?;
+    // Before the checks: the jobs of the first submission count towards limits.
+    if let Some(earlier) = shared.earlier(&caller, key.clone()).await? {
+        return Ok(Json(earlier));
+    }
     let (jobs, permit) = shared.validated(&caller, sent, SUBMISSION).await?;
     // The jobs stay in memory until they are stored, even if the client is gone.
     let handle = shared.handle.clone();
     let accepted = tokio::spawn(async move {
         let _permit = permit;
-        handle.submit(caller.owner(), jobs).await
+        handle.submit(caller.owner(), jobs, key).await
     });
     let mut submitted = accepted.await??;
     submitted.notes.extend(shared.never_runs(submitted.jobs.first().copied()).await);
@@ -73,7 +93,20 @@ pub(super) async fn forecast(State(shared): State<Arc<Shared>>, caller: Caller, 
     shared.handle.forecast(caller.owner(), jobs).await.map(Json)
 }
 
+/// The key of a submission, if it has one.
+fn key(headers: &HeaderMap) -> Result<Option<SubmissionKey>, Problem> {
+    let parse = |value: &HeaderValue| value.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(|| invalid(InvalidKey));
+    headers.get(HEADER).map(parse).transpose()
+}
+
 impl Shared {
+    /// The answer to an earlier submission with this key.
+    async fn earlier(&self, caller: &Caller, key: Option<SubmissionKey>) -> Result<Option<Submitted>, Problem> {
+        let Some(key) = key else { return Ok(None) };
+        let uid = caller.uid;
+        self.readers.read(move |reader| Ok(reader.submission(uid, &key)?.map(Submitted::from))).await
+    }
+
     /// Why a job can never run here, if so. Its user should know at once.
     async fn never_runs(&self, job: Option<JobId>) -> Option<String> {
         let why = self.handle.why(job?).await.ok()?;

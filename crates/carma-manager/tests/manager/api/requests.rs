@@ -39,6 +39,49 @@ fn jobs_are_submitted_named_and_ended() {
 }
 
 #[test]
+fn a_submission_with_a_key_is_accepted_once() {
+    let lab = Lab::new();
+    let body = json!({ "job": job("once"), "array": [1, 2] }).to_string();
+    let submit = |key: &str| {
+        let mut stream = lab.connect();
+        let head = format!("POST /v1/jobs HTTP/1.1\r\nhost: carma\r\nconnection: close\r\nidempotency-key: {key}\r\n");
+        write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        let answer = Answer::new(stream);
+        (answer.status, answer.text())
+    };
+    let first = submit("7f3a");
+    assert_eq!((first.0, submit("7f3a")), (200, first.clone()));
+    assert_eq!(lab.get("/v1/queue")["jobs"].as_array().unwrap().len(), 2);
+    assert_ne!(submit("other"), first);
+    assert_eq!(submit("a b").0, 400);
+}
+
+#[test]
+fn a_number_out_of_range_is_the_mistake_of_the_request() {
+    let lab = Lab::new();
+    lab.submit(&job("one"), None);
+    let (past, most) = (1_u64 << 63, u64::MAX);
+    for number in [past, most] {
+        for path in ["/v1/history?since=", "/v1/history?until=", "/v1/history?before=", "/v1/export?since=", "/v1/energy?by=job&since="] {
+            let (status, problem) = lab.problem("GET", &format!("{path}{number}"), "");
+            assert_eq!((status, problem.kind), (400, ProblemKind::Invalid), "{path}{number}: {problem}");
+            assert!(problem.message.contains("out of range") && !problem.message.contains("carma.db"), "{problem}");
+        }
+        for path in [
+            "/v1/jobs/",
+            "/v1/queue?after=",
+            "/v1/recent?since=",
+            "/v1/what-if?since=",
+            "/v1/gpus/0/samples?since=",
+            "/v1/gpus/0/timeline?until=",
+        ] {
+            let answer = lab.ask("GET", &format!("{path}{number}"), "");
+            assert!(answer.status < 500, "{path}{number}: {}", answer.text());
+        }
+    }
+}
+
+#[test]
 fn jobs_come_after_others_by_name_and_can_be_changed() {
     let lab = Lab::new();
     let array = lab.submit(&job("data"), Some(&[0, 1]));

@@ -123,6 +123,20 @@ fn events_and_samples_are_forgotten_in_steps_and_numbers_of_events_go_on() {
 }
 
 #[test]
+fn pruning_does_a_bounded_part_and_continues() {
+    let lab = Lab::new();
+    let store = lab.open();
+    store.write((0..1_800).map(|hour| event(None, "tick", hours(hour))).collect::<Vec<_>>()).wait().unwrap();
+    let by_age = Retention { events: Keep { age: Duration::from_secs(3_600), ..FOR_EVER }, ..KEEP_ALL };
+    let parts = std::iter::from_fn(|| {
+        let (pruned, done) = store.prune_some(&by_age, hours(9_999), 2).unwrap();
+        (pruned.events > 0).then_some((pruned.events, done))
+    });
+    assert_eq!(parts.collect::<Vec<_>>(), [(1_000, false), (800, false)]);
+    assert_eq!(store.prune_some(&by_age, hours(9_999), 2).unwrap(), (Pruned::default(), true));
+}
+
+#[test]
 fn deleted_rows_free_space_in_the_file_system() {
     let lab = Lab::new();
     let store = lab.open();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use carma_core::{Outcome, State};
 use carma_emu::VARIABLE;
-use carma_manager::api::{HistoryQuery, Shutdown};
+use carma_manager::api::{HistoryQuery, JobAction, Shutdown};
 use carma_manager::client::{Address, Client, ClientError};
 use carma_testing::{Missing, as_nobody, need};
 use fastrand::Rng;
@@ -172,6 +172,13 @@ fn a_full_disk_refuses_submissions_keeps_jobs_and_resumes_when_there_is_room() {
     let mut held = job(&up);
     held.job.schedule.hold = true;
     let mut acknowledged = vec![client.submit(&held).unwrap().jobs[0]];
+    let mut stubborn = one(up.shell_job("trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done"));
+    stubborn.job.name = Some("runs".to_owned());
+    let running = client.submit(&stubborn).unwrap().jobs[0];
+    let exit = seen.join(format!("attempts/{}/1/exit.json", running.0));
+    // It counts as running before it does.
+    let output = seen.join(format!("attempts/{}/1/stdout.log", running.0));
+    until(|| fs::read_to_string(&output).ok().filter(|printed| printed == "ready\n"));
     let ballast = seen.join("ballast");
     let mut file = File::create(&ballast).unwrap();
     while file.write_all(&[0; 4096]).is_ok() {}
@@ -187,15 +194,21 @@ fn a_full_disk_refuses_submissions_keeps_jobs_and_resumes_when_there_is_room() {
     assert!(refused.message.starts_with("nothing was changed: ") && refused.message.contains("no room is left"), "{refused}");
     let troubles = client.status().unwrap().troubles.join("\n");
     assert!(troubles.contains("nothing can be accepted or launched"), "{troubles}");
+    // A running job can still be stopped.
+    let cancelled = client.act(&running.0.to_string(), &JobAction::Cancel).unwrap();
+    let told = &cancelled.not_done[0].reason;
+    assert!(cancelled.done.is_empty() && told.contains("told to end") && told.contains("not recorded yet"), "{told}");
+    until(|| exit.exists().then_some(()));
     drop(file);
     fs::remove_file(ballast).unwrap();
     acknowledged.push(until(|| client.submit(&job(&up)).ok()).jobs[0]);
     let outcome = |client: &mut Client, job: carma_core::JobId| client.job(&job.0.to_string()).unwrap().outcome().cloned();
+    assert_eq!(until(|| outcome(&mut client, running)), Outcome::Cancelled, "it is recorded afterwards");
     for job in &acknowledged[1..] {
         assert_eq!(until(|| outcome(&mut client, *job)), Outcome::Succeeded, "{}", up.log_text());
     }
     assert!(matches!(client.job(&acknowledged[0].0.to_string()).unwrap().state, State::Held { .. }));
-    assert_eq!(client.history(&HistoryQuery::default()).unwrap().len(), acknowledged.len());
+    assert_eq!(client.history(&HistoryQuery::default()).unwrap().len(), acknowledged.len() + 1);
     // Our own child.
     child.kill().unwrap();
     child.wait().unwrap();

@@ -142,7 +142,7 @@ impl Lab {
     /// Submits jobs together and returns their notes.
     pub(super) fn accepted(&self, jobs: Vec<JobRequest>) -> Result<Submitted, Problem> {
         let jobs = ValidJobs::new(jobs).map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
-        block_on(self.handle().submit(me(), jobs))
+        block_on(self.handle().submit(me(), jobs, None))
     }
 
     pub(super) fn submit(&self, request: JobRequest) -> JobId {

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 
 use super::lab::{program, until};
 use super::up::ManagerProcess;
+use crate::shim::ignored_signals;
 
 fn write_configuration(up: &ManagerProcess, text: &str) {
     fs::write(up.folder().join("carma.toml"), text).unwrap();
@@ -38,6 +39,17 @@ fn hup_reloads_the_configuration_and_a_bad_file_changes_nothing() {
     up.signal(Signal::HUP);
     until(|| (policy(&up) == "lug").then_some(()));
     assert_eq!(up.client().status().unwrap().pid, pid);
+}
+
+#[test]
+fn a_manager_that_was_started_with_ignored_signals_sees_how_jobs_end() {
+    let mut up = ManagerProcess::stopped(None, "");
+    up.ignore("HUP,INT,QUIT,CHLD");
+    up.start();
+    let job = up.submit(up.shell_job("grep SigIgn /proc/self/status; exit 3"));
+    assert_eq!(up.wait_until_done(job).outcome().map(ToString::to_string).as_deref(), Some("failed with exit code 3"));
+    let printed = fs::read_to_string(up.state().join(format!("attempts/{}/1/stdout.log", job.0))).unwrap();
+    assert_eq!(ignored_signals(&printed), 0, "{printed}");
 }
 
 #[test]

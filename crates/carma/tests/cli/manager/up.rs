@@ -24,6 +24,8 @@ pub(super) struct ManagerProcess {
     pub(super) machine: Option<Machine>,
     process: Option<Child>,
     variables: Vec<(&'static str, OsString)>,
+    /// The signals that it is started with ignored.
+    ignored: Option<&'static str>,
 }
 
 impl ManagerProcess {
@@ -34,7 +36,7 @@ impl ManagerProcess {
         let create =
             |(gpus, speed): (&str, f64)| Machine::create(&folder.path().join("gpus"), &gpus.parse().unwrap(), speed, Some(program()));
         let machine = gpus.map(create).transpose().unwrap();
-        Self { folder, machine, process: None, variables: Vec::new() }
+        Self { folder, machine, process: None, variables: Vec::new(), ignored: None }
     }
 
     /// A manager that answers.
@@ -49,9 +51,17 @@ impl ManagerProcess {
         self.variables.push((name, value.into()));
     }
 
+    /// Its next start is by a parent that ignores these signals.
+    pub(super) fn ignore(&mut self, signals: &'static str) {
+        self.ignored = Some(signals);
+    }
+
     /// The command that starts it.
     pub(super) fn command(&self) -> Command {
-        let mut command = Command::new(program());
+        let mut command = Command::new(self.ignored.map_or(program(), |_| Path::new("env")));
+        if let Some(signals) = self.ignored {
+            command.arg(format!("--ignore-signal={signals}")).arg(program());
+        }
         // A relative path, as users write it.
         command.current_dir(self.folder()).args(["up", "--state", "state", "--config"]).arg(self.folder().join("carma.toml"));
         match &self.machine {

@@ -53,6 +53,20 @@ fn a_job_has_its_users_rights_and_no_others() {
 }
 
 #[test]
+fn a_job_has_the_umask_of_its_order() {
+    need!(root());
+    let state = tempfile::tempdir().unwrap();
+    open_up(state.path());
+    let theirs = folder_of_nobody(state.path());
+    let order = Order { umask: Some("0027".parse().unwrap()), output: Some(theirs.join("out")), ..shell(1, "umask; touch made") };
+    let folder = launch(&state, Order { user: Some(nobody()), directory: theirs.clone(), ..order });
+    assert_eq!(ended(&folder).exit, Exit::Code(0));
+    assert_eq!(fs::read_to_string(folder.output()).unwrap(), "0027\n");
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!([mode(theirs.join("made")), mode(theirs.join("out")), mode(folder.output())], [0o640, 0o640, 0o600]);
+}
+
+#[test]
 fn files_and_folders_that_are_not_the_users_are_refused() {
     need!(root());
     let state = tempfile::tempdir().unwrap();

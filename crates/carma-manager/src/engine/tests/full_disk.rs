@@ -1,0 +1,60 @@
+//! Running jobs can be stopped while nothing can be written.
+
+use carma_core::{AttemptId, Signal};
+use tokio::sync::oneshot;
+
+use super::lab::Lab;
+use crate::api::{ActionResult, JobAction, Problem};
+use crate::engine::input::Input;
+use crate::engine::question::Question;
+use crate::engine::state::Condition;
+use crate::executor::Report;
+use crate::executor::fake::Call;
+use crate::store::WriteError;
+
+fn running(lab: &mut Lab) -> AttemptId {
+    let attempt = lab.submit(0);
+    lab.report(Report::Started(attempt));
+    lab.calls();
+    attempt
+}
+
+fn ask_to_cancel(lab: &mut Lab, attempt: AttemptId) -> oneshot::Receiver<Result<ActionResult, Problem>> {
+    let (reply, answer) = oneshot::channel();
+    let (jobs, by) = (vec![attempt.job], "ada".to_owned());
+    lab.engine.take(Input::Question(Question::Act { jobs, action: JobAction::Cancel, by, reply }));
+    answer
+}
+
+fn told(answer: &mut oneshot::Receiver<Result<ActionResult, Problem>>) -> String {
+    let ActionResult { done, not_done } = answer.try_recv().unwrap().unwrap();
+    assert!(done.is_empty());
+    not_done[0].reason.clone()
+}
+
+#[test]
+fn a_cancelled_job_gets_its_signal_though_that_cannot_be_written() {
+    let mut lab = Lab::new();
+    let attempt = running(&mut lab);
+    let mut answer = ask_to_cancel(&mut lab, attempt);
+    lab.engine.take(Input::Written(Err(WriteError::Full("/state/carma.db".into()))));
+    assert_eq!(lab.calls(), [Call::Signal(attempt, Signal::Terminate)]);
+    let told = told(&mut answer);
+    assert!(told.starts_with("it is told to end, but the cancellation is not recorded yet: no room is left"), "{told}");
+}
+
+#[test]
+fn a_second_cancellation_while_nothing_can_be_written_kills() {
+    let mut lab = Lab::new();
+    let attempt = running(&mut lab);
+    lab.engine.take(Input::Written(Err(WriteError::Full("/state/carma.db".into()))));
+    for signal in [Signal::Terminate, Signal::Kill] {
+        let mut answer = ask_to_cancel(&mut lab, attempt);
+        assert!(told(&mut answer).contains("not recorded yet"));
+        assert_eq!(lab.calls(), [Call::Signal(attempt, signal)]);
+    }
+    lab.engine.condition = Condition::Working;
+    lab.engine.record_cancellations();
+    lab.settle();
+    assert_eq!(lab.calls(), [Call::Signal(attempt, Signal::Terminate)], "it is recorded when there is room");
+}

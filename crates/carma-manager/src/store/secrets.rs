@@ -1,0 +1,57 @@
+//! Secrets in requests: kept while the job may run, hidden once it is over.
+
+use carma_core::JobId;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
+
+use super::error::{ApplyError, StoreError};
+use super::read::Reader;
+use crate::request::{HIDDEN, JobRequest};
+use crate::submission::looks_secret;
+
+/// Lists a new job if its request has secrets.
+pub(super) fn list(connection: &Connection, job: JobId, request: &JobRequest) -> Result<(), ApplyError> {
+    if request.environment.keys().any(|name| looks_secret(name)) {
+        connection.prepare_cached("INSERT INTO secrets (job) VALUES (?1)")?.execute(params![job.0])?;
+    }
+    Ok(())
+}
+
+/// Hides the secrets of finished jobs. Their old bytes are overwritten, not only released.
+pub(super) fn hide(connection: &Connection, jobs: &[JobId]) -> Result<(), ApplyError> {
+    connection.pragma_update(None, "secure_delete", true)?;
+    let hidden = jobs.iter().try_for_each(|job| hide_of(connection, *job));
+    connection.pragma_update(None, "secure_delete", false)?;
+    hidden
+}
+
+fn hide_of(connection: &Connection, job: JobId) -> Result<(), ApplyError> {
+    let sql = "SELECT request FROM requests JOIN jobs ON id = job WHERE job = ?1 AND ended IS NOT NULL";
+    let request: Option<String> = connection.prepare_cached(sql)?.query_row(params![job.0], |row| row.get(0)).optional()?;
+    let Some(request) = request else { return Ok(()) };
+    if let Some(hidden) = without_secrets(&request) {
+        connection.prepare_cached("UPDATE requests SET request = ?2 WHERE job = ?1")?.execute(params![job.0, hidden])?;
+    }
+    connection.prepare_cached("DELETE FROM secrets WHERE job = ?1")?.execute(params![job.0])?;
+    Ok(())
+}
+
+/// The document without the values of secrets; none if it has none. It may be of a version that this one cannot read.
+fn without_secrets(request: &str) -> Option<String> {
+    let mut request: Value = serde_json::from_str(request).ok()?;
+    let environment = request.get_mut("environment")?.as_object_mut()?;
+    let mut found = false;
+    for (_, value) in environment.iter_mut().filter(|(name, value)| looks_secret(name) && **value != HIDDEN) {
+        *value = HIDDEN.into();
+        found = true;
+    }
+    found.then(|| request.to_string())
+}
+
+impl Reader {
+    /// Finished jobs after this one whose secrets are not hidden yet.
+    pub fn finished_with_secrets(&self, after: JobId, most: u32) -> Result<Vec<JobId>, StoreError> {
+        let sql = "SELECT job FROM secrets JOIN jobs ON id = job WHERE job > ?1 AND ended IS NOT NULL ORDER BY job LIMIT ?2";
+        self.rows(sql, params![after.0, most], |row| row.get(0).map(JobId))
+    }
+}
