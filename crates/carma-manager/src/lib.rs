@@ -15,6 +15,7 @@ pub mod ending;
 pub mod engine;
 pub mod event;
 mod executor;
+pub mod heartbeat;
 pub mod host;
 pub mod judge;
 pub mod launch;
@@ -39,6 +40,7 @@ pub mod terminal;
 pub mod token;
 pub mod units;
 mod untrusted;
+pub mod watchdog;
 pub mod world;
 
 pub use reload::reload;

@@ -39,6 +39,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use carma_core::JobId;
 
+use crate::heartbeat::Heartbeat;
 use lock::StoreLock;
 use writer::Writer;
 
@@ -83,6 +84,11 @@ impl Store {
     /// Writes changes without waiting. The writer thread calls `done` afterwards, which must be quick.
     pub fn write_then(&self, changes: impl Into<Vec<Change>>, done: impl FnOnce(Result<(), WriteError>) + Send + 'static) {
         self.writer.write_then(changes.into(), done);
+    }
+
+    /// Shows by this heartbeat that the writer thread responds.
+    pub fn beat(&self, heartbeat: Heartbeat) {
+        self.writer.beat(heartbeat);
     }
 
     /// A reader with its own connection.

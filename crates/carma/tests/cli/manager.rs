@@ -30,4 +30,5 @@ mod signals;
 mod slots;
 mod top;
 mod up;
+mod watchdog;
 mod what_if;

@@ -3,3 +3,4 @@
 mod attempts;
 mod lab;
 mod restarts;
+mod watchdog;
