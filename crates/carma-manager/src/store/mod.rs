@@ -10,6 +10,7 @@
 //! order. A failed write changes nothing, so that it can be tried again.
 
 mod apply;
+mod backup;
 mod change;
 mod columns;
 mod error;
@@ -26,6 +27,7 @@ pub use crate::phase::{NotAPhase, Phase};
 pub use crate::rows::{EnergyKind, EnergyOf, EnergySum, GpuStay, JobSummary};
 pub use crate::samples::{MemoryStep, MinuteMean};
 pub use crate::units::{Joules, UnixMillis, UnixMinute};
+pub use backup::{BackupError, Copied, Restored, back_up, restore};
 pub use change::{AttemptEnd, Change, MachineChange, Measured, StoredJob};
 pub use error::{Refusal, StoreError, WriteError};
 pub use prune::{Keep, PruneError, Pruned, Retention};

@@ -1,6 +1,7 @@
 //! The manager, with real shims, a real store and emulated GPUs.
 
 mod allocation;
+mod backup;
 mod commands;
 mod crash;
 mod crash_load;
