@@ -17,6 +17,7 @@ pub mod event;
 mod executor;
 pub mod heartbeat;
 pub mod host;
+pub mod inspection;
 pub mod judge;
 pub mod launch;
 pub mod measure;

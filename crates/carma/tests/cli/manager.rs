@@ -7,6 +7,7 @@ mod crash;
 mod crash_load;
 mod crash_speed;
 mod devices;
+mod doctor;
 mod end_to_end;
 mod estimates;
 mod faults;
