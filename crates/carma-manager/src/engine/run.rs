@@ -60,7 +60,7 @@ impl Engine {
             begun => begun?,
         }
         let heartbeat = handle.heartbeats.start(Part::Engine);
-        let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || engine.run(&inbox.0, heartbeat))?;
+        let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || engine.run(&inbox.0, &heartbeat))?;
         Ok(Self(thread))
     }
 
@@ -87,8 +87,8 @@ fn local_executor(setup: &Setup, store: &Store, handle: &Handle) -> Result<Arc<d
 
 impl EngineState {
     /// Runs until the engine ends.
-    pub(super) fn run(mut self, inbox: &Receiver<Input>, heartbeat: Heartbeat) {
-        while self.turn(inbox, &heartbeat) {}
+    pub(super) fn run(mut self, inbox: &Receiver<Input>, heartbeat: &Heartbeat) {
+        while self.turn(inbox, heartbeat) {}
         heartbeat.end();
     }
 

@@ -50,7 +50,7 @@ impl ExitWatch {
         let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
         epoll::add(&watched.epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
         let shared = Arc::clone(&watched);
-        let thread = thread::Builder::new().name("exits".to_owned()).spawn(move || shared.run(heartbeat, report))?;
+        let thread = thread::Builder::new().name("exits".to_owned()).spawn(move || shared.run(&heartbeat, report))?;
         Ok(Self { watched, stop, thread: Some(thread) })
     }
 
@@ -86,7 +86,7 @@ impl Watched {
         Ok(())
     }
 
-    fn run(&self, heartbeat: Heartbeat, mut report: impl FnMut(AttemptId, Result<AttemptState, FolderError>)) {
+    fn run(&self, heartbeat: &Heartbeat, mut report: impl FnMut(AttemptId, Result<AttemptState, FolderError>)) {
         let mut events = Vec::with_capacity(64);
         loop {
             heartbeat.beat();

@@ -79,7 +79,7 @@ impl Lab {
     pub(super) fn run(self) -> RunningLab {
         let Self { engine, executor, handle, inbox, folder } = self;
         let heartbeat = handle.heartbeats.start(Part::Engine);
-        thread::spawn(move || engine.run(&inbox.0, heartbeat));
+        thread::spawn(move || engine.run(&inbox.0, &heartbeat));
         RunningLab { handle, executor, _folder: folder }
     }
 

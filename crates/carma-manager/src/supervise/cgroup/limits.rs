@@ -10,6 +10,7 @@ use crate::attempt::HostLimits;
 
 /// Which limits of a job the kernel enforces here. The others are known to the scheduler only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub struct Enforced {
     /// Memory of the host (`--host-mem`).
     pub memory: bool,

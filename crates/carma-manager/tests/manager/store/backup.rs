@@ -22,7 +22,7 @@ fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut all: Vec<_> = entries.map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(path).unwrap())).collect();
     all.sort();
-    all.retain(|(name, _)| !name.ends_with(".lock"));
+    all.retain(|(name, _)| name != "carma.db.lock");
     all
 }
 
@@ -109,7 +109,7 @@ fn other_files_are_refused_and_change_nothing() {
     let (lab, other) = (Lab::new(), Lab::new());
     submit(&lab.open());
     let file = other.path();
-    let fill: [(&str, &dyn Fn()); 6] = [
+    let kinds: [(&str, &dyn Fn()); 6] = [
         ("empty", &|| fs::write(&file, "").unwrap()),
         ("text", &|| fs::write(&file, "no database\n".repeat(500)).unwrap()),
         ("database of another program", &|| Connection::open(&file).unwrap().execute_batch("CREATE TABLE notes (day)").unwrap()),
@@ -131,9 +131,9 @@ fn other_files_are_refused_and_change_nothing() {
         }),
     ];
     let folder = lab.path().parent().unwrap().to_owned();
-    for (what, fill) in fill {
+    for (what, make) in kinds {
         let _ = fs::remove_file(&file);
-        fill();
+        make();
         let before = contents(&folder);
         let refused = restore(&file, &lab.path()).unwrap_err();
         let newer = matches!(refused, BackupError::Store(StoreError::Newer { .. }));

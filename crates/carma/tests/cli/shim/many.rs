@@ -15,7 +15,7 @@ fn two_hundred_at_once_are_all_noticed() {
     let state = tempfile::tempdir().unwrap();
     let (sender, exits) = mpsc::channel();
     let watch = ExitWatch::new(Heartbeats::default().start(Part::Exits), move |attempt, standing| {
-        sender.send((attempt, standing, SystemTime::now())).unwrap()
+        sender.send((attempt, standing, SystemTime::now())).unwrap();
     })
     .unwrap();
     let begin = Instant::now();
