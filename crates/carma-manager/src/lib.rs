@@ -15,7 +15,9 @@ pub mod ending;
 pub mod engine;
 pub mod event;
 mod executor;
+pub mod heartbeat;
 pub mod host;
+pub mod inspection;
 pub mod judge;
 pub mod launch;
 pub mod measure;
@@ -41,6 +43,7 @@ pub mod token;
 pub mod umask;
 pub mod units;
 mod untrusted;
+pub mod watchdog;
 pub mod world;
 
 pub use reload::reload;

@@ -10,8 +10,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::configuration::ConfigArguments;
 use crate::manager::Manager;
 use crate::{
-    calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig, mps,
-    notify, policies, profile, replay, report, service, shim, simulate, submit, token, top, trace, trace_memory, up, validate, web,
+    backup, calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig,
+    mps, notify, policies, profile, replay, report, service, shim, simulate, submit, token, top, trace, trace_memory, up, validate, web,
     what_if,
 };
 
@@ -82,6 +82,10 @@ enum Command {
     /// Say what you want to be told of, and how: webhook, mail, desktop, command.
     #[command(subcommand)]
     Notify(notify::Command),
+    /// Copy the manager's jobs and history to a file, also while it runs.
+    Backup(backup::BackupArguments),
+    /// Put back a backup, while no manager runs.
+    Restore(backup::RestoreArguments),
     /// Run the manager as a service of systemd.
     #[command(subcommand)]
     Service(service::Command),
@@ -163,6 +167,8 @@ impl Cli {
             Command::Manager(command) => return command.run(output),
             Command::Web(arguments) => web::run(&arguments, output),
             Command::Token(arguments) => token::run(&arguments, output),
+            Command::Backup(arguments) => backup::backup(&arguments, output),
+            Command::Restore(arguments) => backup::restore(&arguments, output),
             Command::Service(command) => service::run(&command, output),
             Command::Completions { shell } => manual::completions(shell, &Self::command(), output),
             Command::Man(arguments) => manual::man(&arguments, Self::command(), output),

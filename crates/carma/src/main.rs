@@ -1,5 +1,6 @@
 //! CARMA's command line.
 
+mod backup;
 mod calibrate;
 mod catalogue;
 mod cli;

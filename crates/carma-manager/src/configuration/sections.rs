@@ -6,12 +6,15 @@ use carma_core::{Checker, MiB, Seconds, ZeroIsNone, choice, section};
 
 use super::address::Address;
 use crate::host;
+use crate::watchdog::SHORTEST_LIMIT;
 
 section! {
     /// Settings of the manager itself.
-    ManagerSettings => ManagerConfig {
+    ManagerSettings => ManagerConfig, checked by watchdog_is_patient {
         /// The group whose members may manage the jobs of all users, as root may.
         operators: String = "carma".to_owned();
+        /// The manager ends, for its service to restart it, when one of its threads does not respond for this long: at least 5. Jobs continue. 0: never.
+        watchdog_seconds: ZeroIsNone<Seconds> [0.0..=86_400.0] = Some(Seconds::from_secs(60));
         /// Limits of submissions.
         limits: LimitConfig;
         /// Logs of jobs.
@@ -165,6 +168,12 @@ section! {
         /// Minimum time between two messages to a user over the same channel.
         every_seconds: Seconds [0.0..=86_400.0] = Seconds::from_secs(30);
     }
+}
+
+/// A shorter limit would end a healthy manager.
+fn watchdog_is_patient(manager: &ManagerConfig, check: &mut Checker) {
+    let too_short = manager.watchdog_seconds.filter(|limit| limit.get() < SHORTEST_LIMIT.as_secs_f64());
+    too_short.inspect(|limit| check.refuse_key("watchdog_seconds", limit.get(), format!("at least {} s, or 0", SHORTEST_LIMIT.as_secs())));
 }
 
 /// Users must be told apart, and secrets must not cross a network in clear text.

@@ -15,6 +15,7 @@ use crate::api::{
     ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, Notification, Problem, ProblemKind, Queue, QueueQuery, RecentSamples,
     ShareRow, Shutdown, Status, Submitted, Update, Why,
 };
+use crate::heartbeat::{Heartbeats, Part, Stuck};
 use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::Owner;
@@ -29,6 +30,7 @@ pub struct Handle {
     pub(crate) updates: broadcast::Sender<(UnixMillis, Update)>,
     pub(crate) recent: Arc<Recent>,
     pub(crate) clock: SharedClock,
+    pub(crate) heartbeats: Heartbeats,
 }
 
 impl Handle {
@@ -96,6 +98,17 @@ impl Handle {
     /// The status of the manager.
     pub async fn status(&self) -> Result<Status, Problem> {
         self.ask(|reply| Question::Status { reply }).await
+    }
+
+    /// Signs of life of the manager's parts, for the watchdog.
+    pub fn heartbeats(&self) -> &Heartbeats {
+        &self.heartbeats
+    }
+
+    /// How long the engine has not responded; none if it responds. Questions wait meanwhile.
+    pub(crate) fn stuck(&self) -> Option<Stuck> {
+        // Without the writer, the engine waits for its batch, and still answers.
+        self.heartbeats.stuck().find(|stuck| stuck.part == Part::Engine)
     }
 
     /// The facts for metrics.

@@ -71,6 +71,7 @@ impl EngineState {
             condition: Condition::Working,
             draining: false,
             started: UnixMillis::now(),
+            heartbeats: handle.heartbeats.clone(),
             writer: Writer::new(store, handle.inputs.clone()),
             estimates,
             setup,

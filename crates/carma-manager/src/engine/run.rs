@@ -17,6 +17,7 @@ use super::refusal::unavailable;
 use super::setup::Setup;
 use super::state::{Condition, EngineState};
 use crate::executor::{Executor, LocalExecutor, LocalSettings};
+use crate::heartbeat::{Heartbeat, Heartbeats, LONGEST_SLEEP, Part};
 use crate::store::{Change, Store, WriteError};
 
 /// Updates that are buffered for slow listeners.
@@ -36,12 +37,19 @@ impl Engine {
     /// The handle of an engine that has not started yet. Questions wait until it has.
     pub fn handle() -> (Handle, EngineInbox) {
         let (inputs, inbox) = channel();
-        let handle = Handle { inputs, updates: broadcast::channel(UPDATES).0, recent: Arc::default(), clock: SharedClock::new() };
+        let handle = Handle {
+            inputs,
+            updates: broadcast::channel(UPDATES).0,
+            recent: Arc::default(),
+            clock: SharedClock::new(),
+            heartbeats: Heartbeats::default(),
+        };
         (handle, EngineInbox(inbox))
     }
 
     /// Starts the engine of a handle from the store.
     pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, inbox: EngineInbox) -> Result<Self, EngineError> {
+        store.beat(handle.heartbeats.start(Part::Store));
         let executor = local_executor(&setup, &store, handle)?;
         let inputs = handle.inputs.clone();
         host::watch(vec![setup.places.state.clone()], move |reading| inputs.send(Input::Host(Box::new(reading))).is_ok())?;
@@ -51,7 +59,8 @@ impl Engine {
             Err(EngineError::GpusUnreadable(error)) => engine.wait_until_available(&EngineError::GpusUnreadable(error).to_string()),
             begun => begun?,
         }
-        let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || engine.run(&inbox.0))?;
+        let heartbeat = handle.heartbeats.start(Part::Engine);
+        let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || engine.run(&inbox.0, &heartbeat))?;
         Ok(Self(thread))
     }
 
@@ -72,37 +81,47 @@ fn local_executor(setup: &Setup, store: &Store, handle: &Handle) -> Result<Arc<d
         world: setup.world.clone(),
     };
     let inputs = handle.inputs.clone();
-    let executor = LocalExecutor::new(settings, store, move |report| drop(inputs.send(Input::Attempt(report))))?;
+    let executor = LocalExecutor::new(settings, store, &handle.heartbeats, move |report| drop(inputs.send(Input::Attempt(report))))?;
     Ok(Arc::new(executor))
 }
 
 impl EngineState {
-    fn run(mut self, inbox: &Receiver<Input>) {
+    /// Runs until the engine ends.
+    pub(super) fn run(mut self, inbox: &Receiver<Input>, heartbeat: &Heartbeat) {
+        while self.turn(inbox, heartbeat) {}
+        heartbeat.end();
+    }
+
+    /// Waits for inputs, takes them and acts on them. False if the engine ends.
+    fn turn(&mut self, inbox: &Receiver<Input>, heartbeat: &Heartbeat) -> bool {
         const AT_ONCE: usize = 1024;
-        loop {
-            match inbox.recv_timeout(self.timeout()) {
-                Ok(first) => {
-                    self.take(first);
-                    inbox.try_iter().take(AT_ONCE).for_each(|input| self.take(input));
+        heartbeat.beat();
+        match inbox.recv_timeout(self.timeout().min(LONGEST_SLEEP)) {
+            Ok(first) => {
+                self.take(first);
+                for input in inbox.try_iter().take(AT_ONCE) {
+                    heartbeat.beat();
+                    self.take(input);
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
             }
-            match &self.condition {
-                Condition::Unavailable { since, .. } if since.elapsed() >= RETRY => self.try_again(inbox),
-                Condition::Unavailable { .. } => {}
-                Condition::Working | Condition::Stopping => {
-                    self.timers();
-                    self.flush();
-                    let ends = self.condition == Condition::Stopping || (self.draining && self.attempts.is_empty());
-                    if ends && !self.writer.is_busy() {
-                        self.save();
-                        self.gpus.restore_power_limits();
-                        return;
-                    }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+        match &self.condition {
+            Condition::Unavailable { since, .. } if since.elapsed() >= RETRY => self.try_again(inbox),
+            Condition::Unavailable { .. } => {}
+            Condition::Working | Condition::Stopping => {
+                self.timers();
+                self.flush();
+                let ends = self.condition == Condition::Stopping || (self.draining && self.attempts.is_empty());
+                if ends && !self.writer.is_busy() {
+                    self.save();
+                    self.gpus.restore_power_limits();
+                    return false;
                 }
             }
         }
+        true
     }
 
     /// The longest wait for an input.

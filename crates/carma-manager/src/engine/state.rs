@@ -17,6 +17,7 @@ use super::setup::Setup;
 use super::timetable::Timetable;
 use super::views::View;
 use super::writer::Writer;
+use crate::heartbeat::Heartbeats;
 use crate::store::{Reader, UnixMillis};
 
 /// The condition of the engine.
@@ -51,6 +52,7 @@ pub(crate) struct EngineState {
     /// Nothing more is launched, and the engine ends with the last attempt.
     pub(crate) draining: bool,
     pub(crate) started: UnixMillis,
+    pub(crate) heartbeats: Heartbeats,
 }
 
 impl EngineState {
@@ -69,6 +71,7 @@ impl EngineState {
             accounting: &self.accounting,
             host: &self.host,
             started: self.started,
+            heartbeats: &self.heartbeats,
             draining: self.draining,
             unavailable,
         }

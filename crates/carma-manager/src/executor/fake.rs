@@ -1,7 +1,10 @@
 //! An executor for tests: it starts nothing, and records its calls.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use carma_core::{AttemptId, JobId, Signal};
 
@@ -23,6 +26,8 @@ pub(crate) struct FakeExecutor {
     calls: Mutex<Vec<Call>>,
     /// States of attempts of an earlier manager; those not listed run.
     adopted: Mutex<BTreeMap<AttemptId, Adopted>>,
+    /// Starts do not return.
+    hangs: AtomicBool,
 }
 
 impl FakeExecutor {
@@ -36,6 +41,11 @@ impl FakeExecutor {
         self.adopted.lock().unwrap_or_else(PoisonError::into_inner).insert(attempt, adopted);
     }
 
+    /// Whether starts do not return.
+    pub(crate) fn hang(&self, hangs: bool) {
+        self.hangs.store(hangs, Ordering::Relaxed);
+    }
+
     fn record(&self, call: Call) {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
     }
@@ -44,6 +54,9 @@ impl FakeExecutor {
 impl Executor for FakeExecutor {
     fn start(&self, order: Box<StartOrder>) {
         self.record(Call::Start(order.attempt));
+        while self.hangs.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     fn signal(&self, attempt: AttemptId, signal: Signal) {

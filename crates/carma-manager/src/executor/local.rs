@@ -13,6 +13,7 @@ use super::attempt_files;
 use super::start::{LocalSettings, start};
 use super::tracker::{Stage, Threads, Tracker};
 use super::{Adopted, CheckpointTimes, Executor, Report, StartOrder};
+use crate::heartbeat::{Heartbeats, Part};
 use crate::pool::Pool;
 use crate::store::{Store, StoreError};
 use crate::supervise::{ExitWatch, FolderError};
@@ -37,12 +38,13 @@ impl LocalExecutor {
     pub(crate) fn new(
         settings: LocalSettings,
         store: &Store,
+        heartbeats: &Heartbeats,
         report: impl Fn(Report) + Send + Sync + 'static,
     ) -> Result<Self, ExecutorError> {
         let_users_traverse(&settings.state)?;
         let tracker = Arc::new(Tracker::new(settings, Box::new(report)));
         let watching = Arc::downgrade(&tracker);
-        let exits = ExitWatch::new(move |attempt, state| {
+        let exits = ExitWatch::new(heartbeats.start(Part::Exits), move |attempt, state| {
             if let Some(tracker) = watching.upgrade() {
                 tracker.not_watched(attempt);
                 tracker.found(attempt, state);

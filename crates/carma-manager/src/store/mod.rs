@@ -10,6 +10,7 @@
 //! order. A failed write changes nothing, so that it can be tried again.
 
 mod apply;
+mod backup;
 mod change;
 mod columns;
 mod error;
@@ -28,6 +29,7 @@ pub use crate::phase::{NotAPhase, Phase};
 pub use crate::rows::{EnergyKind, EnergyOf, EnergySum, GpuStay, JobSummary};
 pub use crate::samples::{MemoryStep, MinuteMean};
 pub use crate::units::{Joules, UnixMillis, UnixMinute};
+pub use backup::{BackupError, Copied, Restored, back_up, restore};
 pub use change::{AttemptEnd, Change, KeyedSubmission, MachineChange, Measured, StoredJob};
 pub use error::{Refusal, StoreError, WriteError};
 pub use prune::{Keep, PruneError, Pruned, Retention};
@@ -41,6 +43,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use carma_core::JobId;
 
+use crate::heartbeat::Heartbeat;
 use lock::StoreLock;
 use writer::Writer;
 
@@ -85,6 +88,11 @@ impl Store {
     /// Writes changes without waiting. The writer thread calls `done` afterwards, which must be quick.
     pub fn write_then(&self, changes: impl Into<Vec<Change>>, done: impl FnOnce(Result<(), WriteError>) + Send + 'static) {
         self.writer.write_then(changes.into(), done);
+    }
+
+    /// Shows by this heartbeat that the writer thread responds.
+    pub fn beat(&self, heartbeat: Heartbeat) {
+        self.writer.beat(heartbeat);
     }
 
     /// A reader with its own connection.

@@ -27,6 +27,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/9.sql"),
     include_str!("migrations/10.sql"),
 ];
+/// The newest version.
+pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 /// `CRMA`, in the header of every store.
 const APPLICATION: i32 = 0x4352_4d41;
 /// The number of the next job.
@@ -64,6 +66,11 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
         Ok(connection)
     };
     open().map_err(|error| StoreError::database(path, error))
+}
+
+/// The version of a store that this program can read; 0 for an empty file.
+pub(super) fn known_version(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
+    version(connection, path, VERSION)
 }
 
 fn migrate(path: &Path, steps: &[&str], now: UnixMillis) -> Result<Connection, StoreError> {
@@ -140,11 +147,11 @@ fn back_up(connection: &Connection, path: &Path, version: u32, now: UnixMillis) 
 }
 
 /// A new or renamed file survives a power cut only when its folder is on the disk too.
-fn sync_folder(path: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder_of(path))?.sync_all()
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

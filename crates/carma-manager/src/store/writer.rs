@@ -2,7 +2,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
@@ -11,6 +12,7 @@ use super::apply::apply;
 use super::change::Change;
 use super::error::{ApplyError, WriteError};
 use super::log::log_events;
+use crate::heartbeat::{Heartbeat, LONGEST_SLEEP};
 
 /// The most batches that wait; further callers block. Only a disk that hangs leads to so many.
 const MAX_WAITING: usize = 16_384;
@@ -40,13 +42,21 @@ impl Ticket {
 pub(super) struct Writer {
     batches: Option<SyncSender<Batch>>,
     thread: Option<JoinHandle<()>>,
+    heartbeat: Arc<OnceLock<Heartbeat>>,
 }
 
 impl Writer {
     pub(super) fn start(connection: Connection, path: PathBuf) -> io::Result<Self> {
         let (batches, waiting) = sync_channel(MAX_WAITING);
-        let thread = thread::Builder::new().name("store".to_owned()).spawn(move || write_all(&connection, &path, &waiting))?;
-        Ok(Self { batches: Some(batches), thread: Some(thread) })
+        let heartbeat = Arc::<OnceLock<_>>::default();
+        let beats = Arc::clone(&heartbeat);
+        let thread = thread::Builder::new().name("store".to_owned()).spawn(move || write_all(&connection, &path, &waiting, &beats))?;
+        Ok(Self { batches: Some(batches), thread: Some(thread), heartbeat })
+    }
+
+    /// The thread beats from now on.
+    pub(super) fn beat(&self, heartbeat: Heartbeat) {
+        let _ = self.heartbeat.set(heartbeat);
     }
 
     /// Hands changes over. The writer thread calls `done`, and waits for it.
@@ -76,11 +86,18 @@ impl Drop for Writer {
     }
 }
 
-fn write_all(connection: &Connection, path: &Path, waiting: &Receiver<Batch>) {
-    while let Ok(first) = waiting.recv() {
+fn write_all(connection: &Connection, path: &Path, waiting: &Receiver<Batch>, heartbeat: &OnceLock<Heartbeat>) {
+    loop {
+        heartbeat.get().inspect(|heartbeat| heartbeat.beat());
+        let first = match waiting.recv_timeout(LONGEST_SLEEP) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
         let group: Vec<Batch> = std::iter::once(first).chain(waiting.try_iter().take(MAX_AT_ONCE - 1)).collect();
         let committed = commit(connection, &group);
         for (place, batch) in group.into_iter().enumerate() {
+            heartbeat.get().inspect(|heartbeat| heartbeat.beat());
             let result = committed.as_ref().map_or_else(Err, |each| each[place].as_ref().copied());
             let is_written = result.is_ok();
             (batch.done)(result.map_err(|error| error.write_error(path)));
@@ -89,6 +106,7 @@ fn write_all(connection: &Connection, path: &Path, waiting: &Receiver<Batch>) {
             }
         }
     }
+    heartbeat.get().inspect(|heartbeat| heartbeat.end());
     // Statistics speed up the next start; a failure does not matter.
     let _ = connection.execute_batch("PRAGMA optimize");
 }

@@ -69,7 +69,7 @@ fn lost(supervisor: &Supervisor) -> AttemptState {
     AttemptState::Lost
 }
 
-fn is_locked(folder: &AttemptFolder) -> Result<bool, FolderError> {
+pub(super) fn is_locked(folder: &AttemptFolder) -> Result<bool, FolderError> {
     let path = folder.lock_file();
     // Shared, so that two readers at the same time do not see each other.
     let refused = match File::open(&path).map(|file| file.try_lock_shared()) {

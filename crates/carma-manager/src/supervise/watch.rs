@@ -1,4 +1,4 @@
-//! Reports the end of attempts: one thread for all of them, asleep in between.
+//! Reports the end of attempts: one thread for all of them.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,10 +9,11 @@ use std::thread::{self, JoinHandle};
 use carma_core::AttemptId;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
 
 use super::folder::FolderError;
 use super::state::{AttemptState, Supervised, find};
+use crate::heartbeat::{Heartbeat, LONGEST_SLEEP};
 
 /// Reports the end of each attempt once, from its own thread. Dropping it ends the watch.
 #[derive(Debug)]
@@ -36,15 +37,20 @@ struct Attempts {
 
 /// The number that ends the watch; attempts count from 1.
 const STOP: u64 = 0;
+/// An idle watch wakes up for its heartbeat.
+const LONGEST_WAIT: Timespec = Timespec { tv_sec: LONGEST_SLEEP.as_secs().cast_signed(), tv_nsec: 0 };
 
 impl ExitWatch {
     /// A watch that calls this function: ended or lost, or why that is unknown.
-    pub fn new(report: impl FnMut(AttemptId, Result<AttemptState, FolderError>) + Send + 'static) -> io::Result<Self> {
+    pub fn new(
+        heartbeat: Heartbeat,
+        report: impl FnMut(AttemptId, Result<AttemptState, FolderError>) + Send + 'static,
+    ) -> io::Result<Self> {
         let watched = Arc::new(Watched { epoll: epoll::create(CreateFlags::CLOEXEC)?, attempts: Mutex::default() });
         let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
         epoll::add(&watched.epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
         let shared = Arc::clone(&watched);
-        let thread = thread::Builder::new().name("exits".to_owned()).spawn(move || shared.run(report))?;
+        let thread = thread::Builder::new().name("exits".to_owned()).spawn(move || shared.run(&heartbeat, report))?;
         Ok(Self { watched, stop, thread: Some(thread) })
     }
 
@@ -80,18 +86,21 @@ impl Watched {
         Ok(())
     }
 
-    fn run(&self, mut report: impl FnMut(AttemptId, Result<AttemptState, FolderError>)) {
+    fn run(&self, heartbeat: &Heartbeat, mut report: impl FnMut(AttemptId, Result<AttemptState, FolderError>)) {
         let mut events = Vec::with_capacity(64);
         loop {
+            heartbeat.beat();
             events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&LONGEST_WAIT)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                // Without `end`, the watchdog reports it.
                 Err(_) => return,
             }
             for event in &events {
+                heartbeat.beat();
                 let number = event.data.u64();
                 if number == STOP {
-                    return;
+                    return heartbeat.end();
                 }
                 let Some((attempt, ended)) = self.attempts().by_number.remove(&number) else { continue };
                 match find(ended.folder()) {

@@ -51,7 +51,7 @@ pub(crate) struct Finding {
     pub(crate) fix: Option<String>,
 }
 
-fn finding(health: Health, says: impl Into<String>, fix: Option<&str>) -> Finding {
+pub(super) fn finding(health: Health, says: impl Into<String>, fix: Option<&str>) -> Finding {
     Finding { health, says: says.into(), fix: fix.map(str::to_owned) }
 }
 

@@ -1,6 +1,7 @@
 //! `carma doctor`: what this machine has, what is missing, and how to fix it.
 
 mod findings;
+mod state;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use std::{fs, thread};
 use anyhow::Result;
 use carma_gpu::profiling::{Profiler, SourceReport, SourceState, Target};
 use carma_gpu::{Driver, Inventory, find_program};
+use carma_manager::places::Places;
 use carma_manager::supervise::enforceable;
 use clap::Args;
 use findings::{Facts, Finding, Health, findings};
@@ -28,10 +30,16 @@ pub(crate) struct Arguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Check the manager's state in this folder; unset: root's is /var/lib/carma,
+    /// a user's own ~/.local/state/carma.
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let findings = findings(&gather());
+    let state = arguments.state.clone().unwrap_or_else(|| Places::own().state);
+    let mut findings = findings(&gather());
+    findings.extend(state::findings(&state));
     if arguments.json {
         return write_json(&findings, output);
     }

@@ -2,6 +2,7 @@
 
 mod log;
 mod signals;
+mod watchdog;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -106,6 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let server = Server::bind(serving)?;
     let (address, metrics) = (server.address(), server.metrics_address());
     let engine = Engine::start(setup, store, &handle, arriving)?;
+    watchdog::start(&handle, &settings)?;
     handle_signals(signals, handle.clone(), places.configuration.clone(), settings)?;
     tracing::info!("manages {words}; listens on {}", places.socket.display());
     address.inspect(|address| tracing::info!("listens on {address} too"));

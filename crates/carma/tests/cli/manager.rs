@@ -1,12 +1,14 @@
 //! The manager, with real shims, a real store and emulated GPUs.
 
 mod allocation;
+mod backup;
 mod commands;
 mod crash;
 mod crash_load;
 mod crash_speed;
 mod detach;
 mod devices;
+mod doctor;
 mod end_to_end;
 mod estimates;
 mod faults;
@@ -33,4 +35,5 @@ mod slots;
 mod top;
 mod umask;
 mod up;
+mod watchdog;
 mod what_if;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use carma_core::{AttemptId, CollocationMode, DeviceId, Event, JobId, MiB, Outcome, Sample, State};
@@ -21,6 +22,7 @@ use crate::engine::setup::Setup;
 use crate::engine::state::EngineState;
 use crate::executor::fake::{Call, FakeExecutor};
 use crate::executor::{Executor, Leftovers, Report};
+use crate::heartbeat::Part;
 use crate::places::Places;
 use crate::request::{JobCommand, JobRequest, Owner};
 use crate::store::Store;
@@ -35,8 +37,16 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) struct Lab {
     pub(super) engine: EngineState,
     pub(super) executor: Arc<FakeExecutor>,
+    handle: Handle,
     inbox: EngineInbox,
     folder: Arc<TempDir>,
+}
+
+/// An engine in its own thread.
+pub(super) struct RunningLab {
+    pub(super) handle: Handle,
+    pub(super) executor: Arc<FakeExecutor>,
+    _folder: Arc<TempDir>,
 }
 
 impl Lab {
@@ -63,7 +73,15 @@ impl Lab {
         let (handle, inbox): (Handle, _) = Engine::handle();
         let mut engine = EngineState::new(setup, store, &handle, Arc::clone(&executor) as Arc<dyn Executor>).unwrap();
         engine.begin().unwrap();
-        Self { engine, executor, inbox, folder }
+        Self { engine, executor, handle, inbox, folder }
+    }
+
+    /// Lets the engine run by itself.
+    pub(super) fn run(self) -> RunningLab {
+        let Self { engine, executor, handle, inbox, folder } = self;
+        let heartbeat = handle.heartbeats.start(Part::Engine);
+        thread::spawn(move || engine.run(&inbox.0, &heartbeat));
+        RunningLab { handle, executor, _folder: folder }
     }
 
     /// The manager is killed, and another one is started on what it left.
@@ -90,22 +108,16 @@ impl Lab {
 
     /// Asks for a job. The answer comes when the job is on the disk.
     pub(super) fn ask_for_job(&mut self, gpus: u32) -> oneshot::Receiver<Result<Submitted, Problem>> {
-        let mut request = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/");
-        request.resources.gpus = gpus;
-        let owner = Owner { uid: 1000, gid: 1000, name: "ada".to_owned() };
-        self.ask_for(owner, request, None)
+        let (input, answer) = submission(gpus);
+        self.engine.take(input);
+        answer
     }
 
     /// Asks for a job of this user, with a key.
     pub(super) fn ask_with_key(&mut self, uid: u32, key: &str) -> oneshot::Receiver<Result<Submitted, Problem>> {
-        let mut request = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/");
-        request.resources.gpus = 0;
-        self.ask_for(Owner { uid, gid: uid, name: uid.to_string() }, request, Some(key.parse().unwrap()))
-    }
-
-    fn ask_for(&mut self, owner: Owner, request: JobRequest, key: Option<SubmissionKey>) -> oneshot::Receiver<Result<Submitted, Problem>> {
-        let (reply, answer) = oneshot::channel();
-        self.engine.take(Input::Question(Question::Submit { owner, jobs: ValidJobs::new(vec![request]).unwrap(), key, reply }));
+        let owner = Owner { uid, gid: uid, name: uid.to_string() };
+        let (input, answer) = submission_of(owner, 0, Some(key.parse().unwrap()));
+        self.engine.take(input);
         answer
     }
 
@@ -157,6 +169,18 @@ impl Lab {
     pub(super) fn outcome(&self, job: JobId) -> Option<Outcome> {
         self.engine.reader.job(job).unwrap().and_then(|history| history.job.job.state.outcome().cloned())
     }
+}
+
+/// A job for the engine, and its answer.
+pub(super) fn submission(gpus: u32) -> (Input, oneshot::Receiver<Result<Submitted, Problem>>) {
+    submission_of(Owner { uid: 1000, gid: 1000, name: "ada".to_owned() }, gpus, None)
+}
+
+fn submission_of(owner: Owner, gpus: u32, key: Option<SubmissionKey>) -> (Input, oneshot::Receiver<Result<Submitted, Problem>>) {
+    let mut request = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/");
+    request.resources.gpus = gpus;
+    let (reply, answer) = oneshot::channel();
+    (Input::Question(Question::Submit { owner, jobs: ValidJobs::new(vec![request]).unwrap(), key, reply }), answer)
 }
 
 /// The end of an attempt with this exit and these errors.

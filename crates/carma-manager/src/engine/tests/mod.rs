@@ -5,3 +5,4 @@ mod full_disk;
 mod keys;
 mod lab;
 mod restarts;
+mod watchdog;

@@ -16,6 +16,7 @@ use super::host::Host;
 use super::jobs::Jobs;
 use super::setup::Setup;
 use crate::api::ArrayPlace;
+use crate::heartbeat::Heartbeats;
 use crate::store::UnixMillis;
 
 /// The state for answers that change nothing.
@@ -30,6 +31,7 @@ pub(crate) struct View<'a> {
     pub(crate) host: &'a Host,
     /// When the manager was started.
     pub(crate) started: UnixMillis,
+    pub(crate) heartbeats: &'a Heartbeats,
     /// Nothing more is launched.
     pub(crate) draining: bool,
     /// Why nothing can be decided.

@@ -23,7 +23,9 @@ impl View<'_> {
         let unwritable = self.unavailable.map(|reason| format!("nothing can be accepted or launched: {reason}"));
         let delayed =
             self.attempts.delayed().map(|(attempt, reason)| format!("{attempt} could not be launched, and is tried again: {reason}"));
-        let troubles = unwritable.into_iter().chain(short).chain(lost).chain(drained).chain(orphaned).chain(delayed.take(DELAYED_SHOWN));
+        let stuck = self.heartbeats.stuck().map(|stuck| stuck.to_string());
+        let troubles =
+            unwritable.into_iter().chain(stuck).chain(short).chain(lost).chain(drained).chain(orphaned).chain(delayed.take(DELAYED_SHOWN));
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),

@@ -1,10 +1,13 @@
 //! The manager itself: status, configuration, shutdown.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use carma_core::Settings;
+use tokio::time::timeout;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -14,6 +17,9 @@ use crate::configuration::NetworkConfig;
 use crate::serve::Shared;
 use crate::serve::answer::{Answer, JsonBody};
 use crate::serve::caller::Caller;
+
+/// How often a client that waits for the status is told whether the engine is stuck.
+const CHECK_PERIOD: Duration = Duration::from_millis(500);
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -29,7 +35,16 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
 /// The status of the manager.
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, body = Status), Refused))]
 pub(super) async fn status(State(shared): State<Arc<Shared>>, _: Caller) -> Answer<Status> {
-    shared.handle.status().await.map(Json)
+    let mut status = pin!(shared.handle.status());
+    loop {
+        if let Ok(answer) = timeout(CHECK_PERIOD, &mut status).await {
+            return answer.map(Json);
+        }
+        // A stuck engine answers nothing.
+        if let Some(stuck) = shared.handle.stuck() {
+            return Err(ProblemKind::Unavailable.because(format!("{stuck}: nothing is decided meanwhile, and jobs continue")));
+        }
+    }
 }
 
 /// The user who sends the request.

@@ -33,6 +33,12 @@ impl Reader {
         Ok(Self { connection: schema::open_for_reading(path)?, path: path.to_owned() })
     }
 
+    /// Opens a store without a manager; none if the store has to be migrated first.
+    pub fn of_this_version(path: &Path) -> Result<Option<Self>, StoreError> {
+        let reader = Self::open(path)?;
+        Ok((schema::known_version(&reader.connection, path)? == schema::VERSION).then_some(reader))
+    }
+
     /// Checks the whole file for damage, which takes a while. One line per problem.
     pub fn damage(&self) -> Result<Vec<String>, StoreError> {
         match self.rows("PRAGMA quick_check(10)", [], |row| row.get::<_, String>(0)) {

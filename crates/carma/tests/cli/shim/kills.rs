@@ -8,7 +8,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use carma_manager::attempt::{Exit, Order};
+use carma_manager::heartbeat::{Heartbeats, Part};
 use carma_manager::supervise::{AttemptFolder, AttemptState, ExitWatch, Owners, find};
+use carma_manager::watchdog;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
@@ -94,7 +96,9 @@ fn without_its_guard_a_job_goes_on_and_its_exit_is_noticed() {
     let go = state.path().join("go");
     let folder = launch(&state, shell(1, &format!("while [ ! -e {} ]; do sleep 0.01; done; exit 4", go.display())));
     let (sender, exits) = mpsc::channel();
-    let watch = ExitWatch::new(move |attempt, standing| sender.send((attempt, standing)).unwrap()).unwrap();
+    let watch =
+        ExitWatch::new(Heartbeats::default().start(Part::Exits), move |attempt, standing| sender.send((attempt, standing)).unwrap())
+            .unwrap();
     watch.add(attempt(1), running(&folder)).unwrap();
     kill(&[supervisors(&folder).0]);
     until(|| (!is_there(supervisors(&folder).0)).then_some(()));
@@ -102,6 +106,20 @@ fn without_its_guard_a_job_goes_on_and_its_exit_is_noticed() {
     fs::write(go, "").unwrap();
     let (who, standing) = exits.recv_timeout(TIMEOUT).unwrap();
     assert!(who == attempt(1) && matches!(standing, Ok(AttemptState::Ended(ended)) if ended.exit == Exit::Code(4)));
+}
+
+#[test]
+fn a_stuck_report_of_an_exit_ends_the_manager() {
+    let state = tempfile::tempdir().unwrap();
+    let heartbeats = Heartbeats::default();
+    let (release, released) = mpsc::channel::<()>();
+    let watch = ExitWatch::new(heartbeats.start(Part::Exits), move |_, _| _ = released.recv()).unwrap();
+    let (sender, stuck) = mpsc::channel();
+    watchdog::watch(&heartbeats, Some(Duration::from_secs(3)), || {}, move |stuck| sender.send(stuck).unwrap()).unwrap();
+    assert!(stuck.recv_timeout(Duration::from_secs(5)).is_err(), "an idle watch is healthy");
+    watch.add(attempt(1), running(&launch(&state, shell(1, "sleep 0.1")))).unwrap();
+    assert_eq!(stuck.recv_timeout(TIMEOUT).unwrap().part, Part::Exits);
+    drop(release);
 }
 
 #[test]
@@ -172,7 +190,7 @@ fn jobs_outlive_the_process_that_launched_them() {
     kill_process_group(Pid::from_child(&launcher), Signal::KILL).unwrap();
     launcher.wait().unwrap();
     let (sender, exits) = mpsc::channel();
-    let watch = ExitWatch::new(move |_, standing| sender.send(standing).unwrap()).unwrap();
+    let watch = ExitWatch::new(Heartbeats::default().start(Part::Exits), move |_, standing| sender.send(standing).unwrap()).unwrap();
     watch.add(attempt(1), running(&folder)).unwrap();
     fs::write(go, "").unwrap();
     let standing = exits.recv_timeout(TIMEOUT).unwrap();

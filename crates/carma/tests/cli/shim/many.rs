@@ -4,6 +4,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime};
 
 use carma_manager::attempt::Exit;
+use carma_manager::heartbeat::{Heartbeats, Part};
 use carma_manager::supervise::{AttemptState, ExitWatch, Supervised};
 
 use super::{TIMEOUT, attempt, launch, order, running};
@@ -13,7 +14,10 @@ fn two_hundred_at_once_are_all_noticed() {
     const ATTEMPTS: u64 = 200;
     let state = tempfile::tempdir().unwrap();
     let (sender, exits) = mpsc::channel();
-    let watch = ExitWatch::new(move |attempt, standing| sender.send((attempt, standing, SystemTime::now())).unwrap()).unwrap();
+    let watch = ExitWatch::new(Heartbeats::default().start(Part::Exits), move |attempt, standing| {
+        sender.send((attempt, standing, SystemTime::now())).unwrap();
+    })
+    .unwrap();
     let begin = Instant::now();
     let supervised: Vec<_> = (0..ATTEMPTS).map(|job| running(&launch(&state, order(job, &["sleep", "3600"])))).collect();
     let launched = begin.elapsed();

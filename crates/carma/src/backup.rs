@@ -1,0 +1,72 @@
+//! `carma backup` and `carma restore`: copies of a manager's store.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use carma_format::count;
+use carma_manager::places::Places;
+use carma_manager::store::{Copied, back_up, restore as put_back};
+use clap::Args;
+
+/// Which manager's state.
+#[derive(Debug, Args)]
+struct StateFolder {
+    /// The manager's state folder; unset: root's is /var/lib/carma, a user's
+    /// own ~/.local/state/carma.
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+}
+
+impl StateFolder {
+    fn store(&self) -> PathBuf {
+        self.state.as_deref().map_or_else(Places::own, Places::at).database()
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "The manager may run meanwhile. The file holds all jobs, their history and measurements, and what they \
+were given in their environment: only its owner may read it. Logs, scripts and checkpoints are in the folder attempts of the state.")]
+pub(crate) struct BackupArguments {
+    /// The file to write.
+    file: PathBuf,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    folder: StateFolder,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Stop the manager first (carma down). The file is checked before anything is changed, and the replaced store is kept \
+beside the new one. When the manager starts, it finds the jobs that ran according to the backup by their folders, as after a crash. \
+Jobs that were submitted after the backup are unknown to it: those that still run are ended."
+)]
+pub(crate) struct RestoreArguments {
+    /// A file of carma backup.
+    file: PathBuf,
+    #[command(flatten)]
+    folder: StateFolder,
+}
+
+pub(crate) fn backup(arguments: &BackupArguments, output: &mut impl Write) -> Result<()> {
+    let copied = back_up(&arguments.folder.store(), &arguments.file, arguments.force)?;
+    writeln!(output, "{}: {}", arguments.file.display(), content(copied))?;
+    Ok(())
+}
+
+pub(crate) fn restore(arguments: &RestoreArguments, output: &mut impl Write) -> Result<()> {
+    let store = arguments.folder.store();
+    let restored = put_back(&arguments.file, &store).context("nothing was restored")?;
+    writeln!(output, "{}: {}", store.display(), content(restored.copied))?;
+    if let Some(kept) = restored.kept {
+        writeln!(output, "the store of before is {}", kept.display())?;
+    }
+    Ok(())
+}
+
+fn content(copied: Copied) -> String {
+    let Copied { jobs, unfinished, bytes } = copied;
+    format!("{}, {unfinished} of them unfinished; {:.1} MiB", count(jobs as usize, "job"), bytes as f64 / f64::from(1 << 20))
+}

@@ -1,0 +1,76 @@
+//! `carma doctor` on the state of a manager.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use carma_core::{AttemptId, JobId, Signal};
+use carma_manager::supervise::{AttemptFolder, AttemptState, find};
+
+use super::lab::{program, until};
+use super::up::ManagerProcess;
+
+/// The findings about a state folder.
+fn findings(state: &Path) -> Vec<String> {
+    let output = Command::new(program()).args(["doctor", "--json", "--state"]).arg(state).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let all: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let texts = all.iter().map(|finding| format!("{} {} ({})", finding["health"], finding["says"], finding["fix"]).replace('"', ""));
+    let folder = state.display().to_string();
+    texts.filter(|text| text.contains("store")).map(|text| text.replace(&folder, "STATE")).collect()
+}
+
+/// The files of a folder, with their contents.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut all: Vec<_> = entries
+        .flat_map(
+            |path| if path.is_dir() { contents(&path) } else { vec![(path.display().to_string(), fs::read(&path).unwrap_or_default())] },
+        )
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn the_doctor_finds_what_does_not_fit_together_and_changes_nothing() {
+    let mut up = ManagerProcess::new(None, "");
+    let go = up.folder().join("go");
+    let script = format!("while [ ! -e {} ]; do sleep 0.05; done", go.display());
+    let jobs: Vec<JobId> = (0..4).map(|_| up.submit(up.shell_job(&script))).collect();
+    until(|| (up.client().status().unwrap().jobs.running == 4).then_some(()));
+    let agrees = findings(&up.state());
+    assert_eq!(agrees, ["ok the store STATE/carma.db and the folders of attempts agree: 4 unfinished jobs, 4 running (null)"]);
+    up.kill();
+    let folder = |job: JobId| AttemptFolder::of(&up.state(), AttemptId { job, number: 1 });
+    // The first ends, the second loses its folder, a file of the third is damaged, the fourth goes on.
+    for job in &jobs[..3] {
+        let Ok(AttemptState::Running(supervised)) = find(&folder(*job)) else { panic!("{job} runs") };
+        supervised.signal(Signal::Kill).unwrap();
+        until(|| matches!(find(&folder(*job)), Ok(AttemptState::Ended(_))).then_some(()));
+    }
+    fs::remove_dir_all(folder(jobs[1]).path()).unwrap();
+    fs::write(folder(jobs[2]).path().join("exit.json"), "{").unwrap();
+    fs::create_dir_all(up.state().join("attempts/77/1")).unwrap();
+    let before = contents(&up.state().join("attempts"));
+    let found = findings(&up.state());
+    assert_eq!(found.len(), 4, "{found:#?}");
+    assert!(found[0].starts_with("note job 1 attempt 1 runs according to the store, but it has ended"), "{found:#?}");
+    assert!(found[1].contains("job 2 attempt 1 runs according to the store, but it has no folder"), "{found:#?}");
+    assert!(found[2].starts_with("missing job 3") && found[2].contains("exit.json is damaged"), "{found:#?}");
+    assert!(found[3].contains("STATE/attempts/77 belongs to no job in the store"), "{found:#?}");
+    assert!(contents(&up.state().join("attempts")) == before);
+    fs::write(go, "").unwrap();
+}
+
+#[test]
+fn the_doctor_names_the_remedy_for_a_damaged_store_and_says_nothing_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(findings(folder.path()), <[String; 0]>::default());
+    fs::write(folder.path().join("carma.db"), "no database\n".repeat(500)).unwrap();
+    let found = findings(folder.path());
+    assert!(
+        matches!(found.as_slice(), [one] if one.starts_with("missing") && one.contains("carma restore FILE --state STATE")),
+        "{found:?}"
+    );
+}
