@@ -81,7 +81,7 @@ pub struct Effect {
 /// ```
 /// use carma_sim::{Catalogue, InterferenceModel};
 /// let (catalogue, model) = (Catalogue::shipped(), InterferenceModel::shipped());
-/// let of = |name| { let workload = catalogue.get(catalogue.find(name).unwrap()); model.character(workload, &workload.ranks[0]) };
+/// let of = |name| { let workload = catalogue.get(catalogue.find(name).unwrap()); model.rank_interference(workload, &workload.ranks[0]) };
 /// let (heavy, light) = (of("vgg16_imagenet_bs128"), of("resnet18_cifar100_bs64_20e"));
 /// assert!(heavy.pressure > 10.0 * light.pressure);
 /// ```
