@@ -84,7 +84,8 @@ fn a_later_versions_state_and_a_damaged_one_are_refused_by_name_and_left_alone()
     };
     let mut later = whole.clone();
     later[VERSION].copy_from_slice(&900_u32.to_be_bytes());
-    assert!(refused(&later).contains("use a newer carma"));
+    let words = refused(&later);
+    assert!(words.contains("use a newer carma"), "{words}");
     let mut damaged = whole.clone();
     damaged[..100].fill(b'x');
     assert!(refused(&damaged).contains("is damaged or no database"));
