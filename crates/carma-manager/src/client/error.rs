@@ -12,7 +12,7 @@ use crate::api::{Problem, ProblemKind};
 #[derive(Debug, Error)]
 pub enum ClientError {
     /// No manager listens on any of the sockets.
-    #[error("no manager is running: nobody answers at {}; start one with `carma up`", listed(.0))]
+    #[error("no manager is running: nothing listens at {}; start one with `carma up`", listed(.0))]
     NoManager(Vec<PathBuf>),
     /// It cannot be reached.
     #[error("cannot reach the manager at {address}: {error}")]
@@ -69,6 +69,6 @@ mod tests {
     #[test]
     fn without_a_manager_it_is_said_where_it_was_looked_for_and_how_to_start_one() {
         let sockets = ["/run/user/1000/carma/carma.sock", "/run/carma/carma.sock"];
-        insta::assert_snapshot!(ClientError::NoManager(sockets.map(PathBuf::from).to_vec()), @"no manager is running: nobody answers at /run/user/1000/carma/carma.sock or /run/carma/carma.sock; start one with `carma up`");
+        insta::assert_snapshot!(ClientError::NoManager(sockets.map(PathBuf::from).to_vec()), @"no manager is running: nothing listens at /run/user/1000/carma/carma.sock or /run/carma/carma.sock; start one with `carma up`");
     }
 }

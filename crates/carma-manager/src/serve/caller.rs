@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operators_see_to_everybodys_jobs_but_are_nobody_else() {
+    fn operators_manage_all_jobs_but_act_as_themselves() {
         let caller = |uid, role| Caller { uid, gid: 1, name: String::new(), role };
         let (user, stranger, operator, root) =
             (caller(7, Role::Owner), caller(8, Role::Owner), caller(9, Role::Operator), caller(0, Role::Operator));

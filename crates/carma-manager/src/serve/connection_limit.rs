@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_takes_all_seats_and_left_ones_are_free_again() {
+    fn no_user_takes_all_connections_and_closed_ones_are_free_again() {
         let limit = ConnectionLimit::new(3, 2, 1);
         let (alice, bob) = (SlotOwner::User(1), SlotOwner::User(2));
         let first = limit.take(alice).unwrap();

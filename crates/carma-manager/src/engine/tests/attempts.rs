@@ -91,7 +91,7 @@ fn a_cancelled_attempt_gets_a_signal_once_that_is_on_the_disk() {
 }
 
 #[test]
-fn an_attempt_that_nobody_ordered_is_killed() {
+fn an_attempt_without_an_order_is_killed() {
     let mut lab = Lab::new();
     lab.calls();
     let attempt = AttemptId { job: carma_core::JobId(77), number: 1 };

@@ -1,4 +1,4 @@
-//! What explains a job lives as long as the job, whatever becomes of its events.
+//! The reasons of a job live as long as the job, even after its events are pruned.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ fn an_old_store_gets_its_reasons_from_its_events() {
 
 /// A job of the first version that only the manager held, and one that its user holds.
 #[test]
-fn an_old_job_that_nobody_holds_waits_for_its_estimate() {
+fn an_old_job_that_is_not_held_waits_for_its_estimate() {
     for (held_by, expected) in [(None, Phase::Estimating), (Some("held"), Phase::Held)] {
         let lab = Lab::new();
         let fixture = Connection::open(lab.path()).unwrap();

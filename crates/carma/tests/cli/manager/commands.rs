@@ -198,7 +198,7 @@ fn gpus_are_drained_forecasts_made_and_the_manager_stopped() {
     assert_eq!(text(&down.wait_with_output().unwrap().stdout), "the manager is down\n");
     assert!(cli.manager.try_wait().unwrap().is_some_and(|status| status.success()));
     let (error, _) = cli.fails(&["queue"]);
-    assert!(error.contains("no manager is running: nobody answers at ") && error.contains("start one with `carma up`"), "{error}");
+    assert!(error.contains("no manager is running: nothing listens at ") && error.contains("start one with `carma up`"), "{error}");
 }
 
 #[test]
