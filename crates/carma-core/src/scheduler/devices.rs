@@ -56,15 +56,18 @@ impl Scheduler {
             return Err(EventError::DuplicateDevice(spec.id));
         }
         mode_matches_name(spec.id, spec.mode)?;
+        let whole = DeviceId { instance: None, ..spec.id };
         if spec.id.instance.is_some() {
             // A GPU with attempts on it cannot have been cut.
-            let whole = DeviceId { instance: None, ..spec.id };
             if self.fleet.device(whole).is_some_and(|device| !device.tenants.is_empty()) {
                 return Err(EventError::InUse(whole));
             }
         }
         let device = spec.id;
         self.fleet.add_device(spec, &self.config, now);
+        // Nor does an instance take a job while its GPU is being switched: somebody else may have made it.
+        let to = self.fleet.device(whole).and_then(|whole| whole.switches.to);
+        self.update(device, now, |device| device.switches.to = to)?;
         self.limit_power(device, now, actions);
         self.reconsider_set_aside(now);
         Ok(())

@@ -87,6 +87,14 @@ impl World {
         }
     }
 
+    /// Whether another job was at the head later in the same decision and started: a launch can make the longest job the next one. It may take
+    /// what was kept for the head, for which other GPUs are kept then.
+    fn became_head_after(actions: &[Action], launched: JobId) -> bool {
+        let later =
+            actions.iter().skip_while(|action| !matches!(action, Action::Launch { attempt, .. } if attempt.job == launched)).skip(1);
+        later.into_iter().any(|action| matches!(action, Action::Launch { reason: LaunchReason { passed: None, kind: Some(_) }, .. }))
+    }
+
     /// No job is launched while a job before it in the queue stays behind, unless backfill let it pass.
     fn check_order(scheduler: &Scheduler, before: &Scheduler, actions: &[Action], launched: JobId, reason: LaunchReason) {
         let job = scheduler.job(launched).unwrap();
@@ -102,7 +110,7 @@ impl World {
             let due = since.is_some() || matches!(waits, State::Recovering { .. });
             // The GPUs kept for users below their share move with every launch, and with them what can be kept for a head of another user.
             let QueueConfig { fair_share, courtesy, .. } = scheduler.config().queue;
-            let moves = fair_share && courtesy > Seconds::ZERO;
+            let moves = (fair_share && courtesy > Seconds::ZERO) || Self::became_head_after(actions, launched);
             if let Some(kept) = scheduler.head_reservation().filter(|kept| due && !moves && kept.head == head) {
                 let active = job.state.active().unwrap();
                 let end = job.spec.time_limit.map(|limit| active.launched_at + limit);
