@@ -42,6 +42,9 @@ pub struct Order {
     /// What the kernel enforces, where it can.
     #[serde(default)]
     pub limits: HostLimits,
+    /// The folder for its checkpoints, if it can write them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_folder: Option<PathBuf>,
     /// The number of the signal that makes it write a checkpoint and end.
     pub checkpoint_signal: i32,
     /// A command that removes its container, which belongs to a daemon.

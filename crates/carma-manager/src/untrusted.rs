@@ -5,34 +5,57 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, rmdir, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2, renameat, rmdir, unlinkat};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
 /// Entries that one call removes. A user who adds files faster than that cannot keep the manager busy for ever.
 const MAX_ENTRIES: u64 = 5_000_000;
 
-/// Opens a regular file for reading. Links and pipes are refused; so is a file with a lease, whose owner could delay the open for 45 s.
+/// Opens a regular file for reading, in a folder that no user controls. See [`open_below`].
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => open_below(folder, name.as_ref()),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+/// Opens a regular file for reading: users may control it, and everything on the way to it from the folder. Links, pipes and other mounts are
+/// refused: a user's own file system could delay the open for ever. So is a file with a lease, whose owner could delay it for 45 s.
+pub(crate) fn open_below(folder: &Path, name: &Path) -> io::Result<File> {
+    let folder = openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let file = File::from(open_within(&folder, name, OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC)?);
     let metadata = file.metadata()?;
     if metadata.is_file() && metadata.nlink() <= 1 { Ok(file) } else { Err(io::Error::other("it is no regular file of its own")) }
 }
 
+/// Opens what is below a folder, without following links or entering mounts. Linux before 5.6 cannot refuse mounts.
+fn open_within(folder: &OwnedFd, name: impl Arg + Copy, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
+    match openat2(folder, name, flags, Mode::empty(), resolve) {
+        // Some containers refuse this call.
+        Err(Errno::NOSYS | Errno::PERM) => openat(folder, name, flags, Mode::empty()),
+        opened => opened,
+    }
+}
+
 /// Removes a folder and its content, at any depth: nested folders are moved to the top, so neither the stack nor open files grow with the
-/// depth. Links are removed, not followed.
+/// depth. Links are removed, not followed, and mounts are not entered.
 pub(crate) fn remove_tree(folder: &Path) -> io::Result<()> {
-    let root = match openat(CWD, folder, FOLDER, Mode::empty()) {
+    match openat(CWD, folder, FOLDER, Mode::empty()) {
         // A link or a file in its place.
         Err(Errno::NOTDIR | Errno::LOOP) => return std::fs::remove_file(folder),
-        root => root?,
-    };
-    let mut removal = Removal { root, moved: 0, left: MAX_ENTRIES };
-    while removal.pass()? {}
+        root => Removal { root: root?, moved: 0, left: MAX_ENTRIES }.empty_root()?,
+    }
     Ok(rmdir(folder)?)
+}
+
+/// Removes the content of a folder likewise.
+pub(crate) fn empty_folder(folder: &Path) -> io::Result<()> {
+    Removal { root: openat(CWD, folder, FOLDER, Mode::empty())?, moved: 0, left: MAX_ENTRIES }.empty_root()
 }
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
@@ -46,6 +69,11 @@ struct Removal {
 }
 
 impl Removal {
+    fn empty_root(mut self) -> io::Result<()> {
+        while self.pass()? {}
+        Ok(())
+    }
+
     /// Removes the entries at the top. Returns whether folders were moved there meanwhile.
     fn pass(&mut self) -> io::Result<bool> {
         let before = self.moved;
@@ -56,7 +84,7 @@ impl Removal {
             if is_dots(name) || removes(&self.root, name)? {
                 continue;
             }
-            let folder = openat(&self.root, name, FOLDER, Mode::empty())?;
+            let folder = open_within(&self.root, name, FOLDER)?;
             self.empty(&folder)?;
             drop(folder);
             unlinkat(&self.root, name, AtFlags::REMOVEDIR)?;

@@ -11,8 +11,8 @@ use crate::configuration::ConfigArguments;
 use crate::manager::Manager;
 use crate::{
     backup, calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig,
-    mps, notify, policies, profile, replay, report, service, shim, simulate, submit, token, top, trace, trace_memory, up, validate, web,
-    what_if,
+    mps, notify, policies, profile, replay, report, service, shim, simulate, submit, token, top, trace, trace_memory, up, user_task,
+    validate, web, what_if,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -99,6 +99,9 @@ enum Command {
     /// Run one attempt of a job under supervision.
     #[command(hide = true)]
     Shim(shim::Arguments),
+    /// Do something in the folders of a user, as that user.
+    #[command(hide = true)]
+    UserTask(user_task::Arguments),
     /// Tell a user what became of their jobs.
     #[command(hide = true)]
     Deliver(notify::DeliverArguments),
@@ -175,6 +178,7 @@ impl Cli {
             Command::Notify(command) => notify::run(&command, output),
             Command::Deliver(arguments) => notify::deliver(&arguments, output),
             Command::Shim(arguments) => shim::run(&arguments.folder),
+            Command::UserTask(arguments) => user_task::run(&arguments, output),
             Command::Replay(arguments) => replay::run(&arguments, output),
             Command::Report(arguments) => report::run(&arguments, output),
             Command::WhatIf(arguments) => what_if::run(&arguments, output),

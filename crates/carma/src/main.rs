@@ -35,6 +35,7 @@ mod trace;
 mod trace_memory;
 mod units;
 mod up;
+mod user_task;
 mod validate;
 mod web;
 mod what_if;

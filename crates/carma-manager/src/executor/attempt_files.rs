@@ -1,23 +1,20 @@
 //! The files of attempts: the progress that an attempt reports, and the leftovers of unknown jobs.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::SystemTime;
 
 use carma_core::{JobId, Signal};
 
 use super::CheckpointTimes;
-use crate::launch::{checkpoint_folder, removal_folder};
-use crate::supervise::{AttemptFolder, AttemptState, FolderError, find, read_note};
+use crate::credentials::Credentials;
+use crate::launch::{UserTask, checkpoint_folder, removal_folder};
+use crate::supervise::{AttemptFolder, AttemptState, FolderError, find, last_change};
 use crate::untrusted::remove_tree;
-
-/// Limit of scanned files in a checkpoint folder: jobs keep a few checkpoints, not thousands.
-const MAX_FILES: usize = 256;
 
 /// The share of work that an attempt reports as done: a number from 0 to 1, or with a percent sign.
 pub(super) fn progress(folder: &AttemptFolder) -> Option<f64> {
-    const MAX_LENGTH: u64 = 64;
-    parse_progress(&read_note(&folder.progress(), MAX_LENGTH)?)
+    parse_progress(&folder.progress_note()?)
 }
 
 fn parse_progress(text: &str) -> Option<f64> {
@@ -31,16 +28,9 @@ fn parse_progress(text: &str) -> Option<f64> {
 
 pub(super) fn checkpoint_times(folder: &AttemptFolder) -> CheckpointTimes {
     let launched = fs::symlink_metadata(folder.order_file()).and_then(|data| data.modified()).ok();
-    CheckpointTimes { launched, changed: last_change(&checkpoint_folder(folder)) }
-}
-
-/// The time of the last write in a folder, if it has files. Links are not followed.
-fn last_change(folder: &Path) -> Option<SystemTime> {
-    let entries = fs::read_dir(folder).ok()?.take(MAX_FILES).flatten();
-    let newest = entries.filter_map(|entry| entry.metadata().ok()?.modified().ok()).max()?;
-    // A file that replaces another one changes the folder.
-    let own = fs::symlink_metadata(folder).and_then(|data| data.modified()).ok();
-    own.max(Some(newest))
+    // A shim of 0.1 does not watch the folder.
+    let changed = folder.checkpointed().ok().flatten().unwrap_or_else(|| last_change(&checkpoint_folder(folder)));
+    CheckpointTimes { launched, changed }
 }
 
 /// The highest number of a job that has a folder.
@@ -73,13 +63,32 @@ fn hide_in_order(folder: &AttemptFolder) -> Result<(), FolderError> {
     }
 }
 
-/// Removes the folders of unknown jobs.
-pub(super) fn remove_unknown(attempts: &Path, is_known: &dyn Fn(JobId) -> bool) {
+/// Removes the folders of unknown jobs. `program` is the one that removes files of users, with their rights.
+pub(super) fn remove_unknown(attempts: &Path, program: &Path, is_known: &dyn Fn(JobId) -> bool) {
     for entry in fs::read_dir(attempts).into_iter().flatten().flatten() {
         let job = entry.file_name().to_str().and_then(|name| name.parse().ok()).map(JobId);
         if job.is_some_and(|job| !is_known(job)) && nothing_runs_in(&entry.path()) {
-            let _ = remove_tree(&entry.path());
+            remove_job(&entry.path(), program);
         }
+    }
+}
+
+/// Removes the folder of a job. Users own some of the folders in it: processes with their rights remove what they have there. A container may have
+/// left files there that are not the user's, so the rest is removed with the rights of this process, but on this file system only.
+fn remove_job(job: &Path, program: &Path) {
+    let containers = attempt_folders(job).map(|folder| folder.container_folder());
+    for folder in containers.chain([job.join("checkpoint")]) {
+        // Most are empty or not there.
+        let (Err(_), Ok(data)) = (fs::remove_dir(&folder), fs::symlink_metadata(&folder)) else { continue };
+        if data.is_dir() && data.uid() != rustix::process::geteuid().as_raw() {
+            let user = Credentials::of_ids(data.uid(), data.gid());
+            if let Err(error) = UserTask::Empty(folder.clone()).run::<()>(Ok(user), program) {
+                tracing::debug!("cannot remove everything in {} as its user: {error}", folder.display());
+            }
+        }
+    }
+    if let Err(error) = remove_tree(job) {
+        tracing::warn!("cannot remove {}: {error}", job.display());
     }
 }
 
@@ -103,7 +112,6 @@ fn attempt_folders(job: &Path) -> impl Iterator<Item = AttemptFolder> {
 #[cfg(test)]
 mod tests {
     use std::process::Command;
-    use std::time::Duration;
 
     use super::*;
 
@@ -113,17 +121,6 @@ mod tests {
             ["0.25\n", " 40 %", "1", "7", "-1", "half", "nan"].map(parse_progress),
             [Some(0.25), Some(0.4), Some(1.0), None, None, None, None]
         );
-    }
-
-    #[test]
-    fn a_folder_changes_with_its_files() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(last_change(folder.path()), None, "it is empty");
-        let file = folder.path().join("state");
-        fs::write(&file, "1").unwrap();
-        let later = SystemTime::now() + Duration::from_secs(60);
-        fs::File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
-        assert_eq!(last_change(folder.path()), Some(later));
     }
 
     #[test]
@@ -156,7 +153,7 @@ mod tests {
             fs::create_dir(attempts.path().join(name)).unwrap();
         }
         assert_eq!(highest_job(attempts.path()), Some(JobId(12)));
-        remove_unknown(attempts.path(), &|job| job == JobId(3));
+        remove_unknown(attempts.path(), Path::new("none"), &|job| job == JobId(3));
         let left = ["3", "12", "notes"].map(|name| attempts.path().join(name).exists());
         assert_eq!(left, [true, false, true]);
         assert_eq!(highest_job(&attempts.path().join("none")), None);

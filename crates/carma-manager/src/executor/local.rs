@@ -118,7 +118,7 @@ impl Executor for LocalExecutor {
     }
 
     fn remove_unknown(&self, is_known: &dyn Fn(JobId) -> bool) {
-        attempt_files::remove_unknown(&self.0.settings.attempts(), is_known);
+        attempt_files::remove_unknown(&self.0.settings.attempts(), &self.0.settings.program, is_known);
     }
 }
 

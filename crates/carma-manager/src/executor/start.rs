@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::StartOrder;
 use crate::attempt::HostLimits;
-use crate::launch::{Assignment, Lookup, NotLaunched, Prepared, plan, run_as};
+use crate::launch::{Assignment, NotLaunched, Prepared, look_up, plan, run_as};
 use crate::request::JobRequest;
 use crate::store::Reader;
 use crate::supervise::{AttemptFolder, AttemptState, FolderError, find};
@@ -65,7 +65,8 @@ pub(super) fn start(order: &StartOrder, reader: &Reader, settings: &LocalSetting
         },
         checkpoints: request.may_checkpoint.then(|| order.checkpoints.scaled(settings.world.speed)),
     };
-    let plan = plan(&assignment, &Lookup::find(&request, user.as_ref())).map_err(|error| NotLaunched::Job(error.to_string()))?;
+    let lookup = look_up(&request, user.as_ref(), &settings.program).map_err(NotLaunched::Job)?;
+    let plan = plan(&assignment, &lookup).map_err(|error| NotLaunched::Job(error.to_string()))?;
     if folder.path().exists() {
         match find(&folder) {
             // A launch that was interrupted before its shim began left an unused folder.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::error::PlanError;
-use super::lookup::CondaPrefix;
+use super::host_facts::CondaPrefix;
 use crate::request::Activation;
 
 /// Activates an environment and execs the command after its name. The shell interprets neither.

@@ -129,9 +129,18 @@ pub(crate) fn removal_folder(folder: &AttemptFolder) -> AttemptFolder {
 pub fn remove_container(folder: &AttemptFolder, program: &Path) {
     let Ok(Some(order)) = folder.order() else { return };
     let Some(command) = order.afterwards else { return };
-    let order = Order { command, directory: "/".into(), afterwards: None, output: None, error: None, terminal: None, ..order };
+    let order = Order {
+        command,
+        directory: "/".into(),
+        afterwards: None,
+        output: None,
+        error: None,
+        checkpoint_folder: None,
+        terminal: None,
+        ..order
+    };
     let (folder, program) = (removal_folder(folder), program.to_owned());
-    let run = move || run_helper(&folder, &Plan { order, script: None, checkpoints: None }, &program, CLEANUP_TIMEOUT);
+    let run = move || run_helper(&folder, &Plan { order, script: None }, &program, CLEANUP_TIMEOUT);
     // Without a thread the container stays, as when its daemon refuses.
     let _ = thread::Builder::new().name("removal".to_owned()).spawn(run);
 }

@@ -1,14 +1,14 @@
 //! Facts about the host that the plan of a job's command needs.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::attempt::RunAs;
-use crate::open_files::limit_of_jobs;
 use crate::request::{Activation, ContainerEngine, JobRequest};
 
 /// The host facts that a job needs.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Lookup {
     /// The engine of its container.
     pub engine: Option<ContainerEngine>,
@@ -21,7 +21,7 @@ pub struct Lookup {
 }
 
 /// A Conda environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CondaPrefix {
     /// Its folder.
     pub folder: PathBuf,
@@ -29,21 +29,48 @@ pub struct CondaPrefix {
     pub has_scripts: bool,
 }
 
-impl Lookup {
-    /// Looks up the facts that this job needs.
-    pub fn find(request: &JobRequest, user: Option<&RunAs>) -> Self {
-        let environment = &request.environment;
-        let home = user.map(|user| user.home.clone()).or_else(|| environment.get("HOME").map(PathBuf::from));
-        let image = request.image.as_ref();
+/// What to look up for a job, in folders that its user controls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookupQuestion {
+    conda: Option<String>,
+    conda_program: Option<PathBuf>,
+    container: bool,
+    engine: Option<ContainerEngine>,
+    path: Option<String>,
+    home: Option<PathBuf>,
+}
+
+impl LookupQuestion {
+    pub(super) fn of(request: &JobRequest, user: Option<&RunAs>) -> Self {
+        let variable = |name: &str| request.environment.get(name).cloned();
         let conda = match &request.activation {
-            Some(Activation::Conda(name)) => conda(name, environment, home.as_deref()),
+            Some(Activation::Conda(name)) => Some(name.clone()),
             Some(Activation::Venv(_)) | None => None,
         };
         Self {
-            engine: image.and_then(|image| image.engine.or_else(|| ContainerEngine::installed(environment.get("PATH")?))),
             conda,
-            home: home.filter(|home| home.is_dir()),
-            open_files: limit_of_jobs(),
+            conda_program: variable("CONDA_EXE").map(PathBuf::from),
+            container: request.image.is_some(),
+            engine: request.image.as_ref().and_then(|image| image.engine),
+            path: variable("PATH"),
+            home: user.map(|user| user.home.clone()).or_else(|| variable("HOME").map(PathBuf::from)),
+        }
+    }
+
+    /// Whether an answer needs a look at files.
+    pub(super) fn is_about_files(&self) -> bool {
+        self.container || self.conda.is_some()
+    }
+
+    /// The answer, with the rights of this process.
+    pub(super) fn answer(self) -> Lookup {
+        let home = self.home.as_deref();
+        let engine = || self.engine.or_else(|| ContainerEngine::installed(self.path.as_deref()?));
+        Lookup {
+            engine: self.container.then(engine).flatten(),
+            conda: self.conda.as_ref().and_then(|name| conda(name, self.conda_program.as_deref(), home)),
+            home: home.filter(|home| self.container && home.is_dir()).map(Path::to_owned),
+            open_files: None,
         }
     }
 }
@@ -66,8 +93,8 @@ impl ContainerEngine {
 }
 
 /// The folder of a Conda environment: given as a path, or by name in one of Conda's usual places.
-fn conda(name: &str, environment: &BTreeMap<String, String>, home: Option<&Path>) -> Option<CondaPrefix> {
-    let root = environment.get("CONDA_EXE").and_then(|conda| Path::new(conda).parent()?.parent());
+fn conda(name: &str, program: Option<&Path>, home: Option<&Path>) -> Option<CondaPrefix> {
+    let root = program.and_then(|program| program.parent()?.parent());
     let named = |root: &Path| if name == "base" { root.to_owned() } else { root.join("envs").join(name) };
     let folders = if name.contains('/') {
         vec![PathBuf::from(name)]
@@ -95,8 +122,8 @@ mod tests {
         fs::create_dir_all(root.join("envs/torch/conda-meta")).unwrap();
         fs::create_dir_all(root.join("envs/torch/etc/conda/activate.d")).unwrap();
         fs::write(root.join("envs/torch/etc/conda/activate.d/cuda.sh"), "").unwrap();
-        let environment = BTreeMap::from([("CONDA_EXE".to_owned(), root.join("bin/conda").display().to_string())]);
-        let found = |name: &str| conda(name, &environment, None);
+        let program = root.join("bin/conda");
+        let found = |name: &str| conda(name, Some(&program), None);
         assert_eq!(found("base"), Some(CondaPrefix { folder: root.clone(), has_scripts: false }));
         assert_eq!(found("torch"), Some(CondaPrefix { folder: root.join("envs/torch"), has_scripts: true }));
         assert_eq!(found(root.to_str().unwrap()).map(|prefix| prefix.folder), Some(root));
@@ -111,7 +138,7 @@ mod tests {
         request.environment.insert("PATH".to_owned(), format!("/nonexistent:{}", folder.path().display()));
         let engine = |engine, request: &JobRequest| {
             let image = Some(Image { name: "torch".to_owned(), engine });
-            Lookup::find(&JobRequest { image, ..request.clone() }, None).engine
+            LookupQuestion::of(&JobRequest { image, ..request.clone() }, None).answer().engine
         };
         assert_eq!(engine(None, &request), Some(ContainerEngine::Apptainer));
         assert_eq!(engine(Some(ContainerEngine::Podman), &request), Some(ContainerEngine::Podman));

@@ -11,7 +11,7 @@ use super::activation::activate;
 use super::checkpoints::{CHECKPOINT_SIGNAL, CheckpointTerms, checkpoint_folder};
 use super::container::Container;
 use super::error::PlanError;
-use super::lookup::Lookup;
+use super::host_facts::Lookup;
 use crate::attempt::{HostLimits, Order, RunAs, Terminal, TerminalSize};
 use crate::request::{Image, JobCommand, JobRequest};
 use crate::supervise::AttemptFolder;
@@ -52,8 +52,6 @@ pub struct Plan {
     pub order: Order,
     /// The script to write into the folder.
     pub script: Option<String>,
-    /// The checkpoint folder, created if it does not exist.
-    pub checkpoints: Option<PathBuf>,
 }
 
 /// Plans the command.
@@ -91,12 +89,13 @@ pub fn plan(assignment: &Assignment<'_>, lookup: &Lookup) -> Result<Plan, PlanEr
         output,
         log_limit: assignment.log_limit,
         limits: assignment.limits.clone(),
+        checkpoint_folder: assignment.checkpoints.map(|_| checkpoint_folder(assignment.folder)),
         checkpoint_signal: CHECKPOINT_SIGNAL,
         afterwards,
         open_files: lookup.open_files,
         terminal: request.interactive.then(|| Terminal { idle_limit: request.resources.idle_limit, size: TerminalSize::default() }),
     };
-    Ok(Plan { order, script, checkpoints: assignment.checkpoints.map(|_| checkpoint_folder(assignment.folder)) })
+    Ok(Plan { order, script })
 }
 
 /// The user's variables, then those that describe the job and its devices.

@@ -74,7 +74,7 @@ impl Prepared {
             let path = folder.container_folder();
             create_user_folder(&path, owner).map_err(|source| LaunchError::Folder { path, source })?;
         }
-        if let Some(path) = plan.checkpoints.clone().filter(|path| !path.exists()) {
+        if let Some(path) = plan.order.checkpoint_folder.clone().filter(|path| !path.exists()) {
             create_user_folder(&path, owner).map_err(|source| LaunchError::Folder { path, source })?;
         }
         folder.write_order(&plan.order)?;

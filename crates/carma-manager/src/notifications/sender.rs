@@ -64,6 +64,7 @@ impl MessageSender {
             error: None,
             log_limit: MAX_ANSWER,
             limits: HELPER_LIMITS,
+            checkpoint_folder: None,
             checkpoint_signal: CHECKPOINT_SIGNAL,
             afterwards: None,
             open_files: None,
@@ -71,7 +72,7 @@ impl MessageSender {
         };
         // The message is in a file that only the user can read.
         let script = Some(serde_json::to_string(message).map_err(|error| error.to_string())?);
-        run_helper(folder, &Plan { order, script, checkpoints: None }, &self.program, LIMIT).map_err(|error| error.to_string())
+        run_helper(folder, &Plan { order, script }, &self.program, LIMIT).map_err(|error| error.to_string())
     }
 }
 

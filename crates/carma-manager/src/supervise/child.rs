@@ -1,6 +1,5 @@
 //! Starting a process for an attempt: as its user, in its folder and control group, and never outliving the shim.
 
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
@@ -8,17 +7,17 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::SigSet;
-use nix::unistd::{Gid, Uid, getgrouplist, getgroups, setegid, seteuid, setgid, setgroups, setuid};
 use rustix::fs::Mode;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, ioctl_tiocsctty};
 use rustix::process::{set_parent_process_death_signal, setrlimit, setsid, umask};
 
 use super::cgroup::Cgroup;
-use crate::attempt::{Order, RunAs};
+use crate::attempt::Order;
+use crate::credentials::Credentials;
 use crate::umask::Umask;
 
 /// When the host runs out of memory, the kernel kills a job before other processes, and its supervisor last.
-const JOB_OOM_SCORE: i32 = 100;
+pub(super) const JOB_OOM_SCORE: i32 = 100;
 const SUPERVISOR_OOM_SCORE: i32 = -900;
 
 /// Steps of a new process before exec. Each is reported to the parent as it begins, so that a failure can be explained.
@@ -108,13 +107,9 @@ fn enter(
         SigSet::empty().thread_set_mask()?;
         steps.write_all(&[Step::User as u8])?;
         if let Some(user) = &user {
-            setgroups(&user.groups)?;
-            setgid(user.group)?;
-            setuid(user.user)?;
+            user.assume()?;
         }
-        if let Some(job_umask) = job_umask {
-            umask(mode(job_umask));
-        }
+        job_umask.into_iter().for_each(set_umask);
         // After the change of user, which would undo it. The shim may have died before this took effect.
         set_parent_process_death_signal(Some(Signal::KILL))?;
         if getppid() != Some(shim) {
@@ -131,7 +126,7 @@ pub(super) fn spare_supervisor() {
     prefer_as_victim(SUPERVISOR_OOM_SCORE);
 }
 
-fn prefer_as_victim(score: i32) {
+pub(super) fn prefer_as_victim(score: i32) {
     let _ = fs::write("/proc/self/oom_score_adj", score.to_string());
 }
 
@@ -158,43 +153,9 @@ fn explain(step: Option<u8>, error: &io::Error, program: &str, order: &Order) ->
     }
 }
 
-/// A user with all groups.
-struct Credentials {
-    user: Uid,
-    group: Gid,
-    groups: Vec<Gid>,
-}
-
-impl Credentials {
-    fn of(user: &RunAs) -> io::Result<Self> {
-        let group = Gid::from_raw(user.gid);
-        let groups = getgrouplist(&CString::new(user.name.as_str())?, group)?;
-        Ok(Self { user: Uid::from_raw(user.uid), group, groups })
-    }
-}
-
-/// Does something with only the rights of a user: the user chooses the file names.
-pub(super) fn as_user<T>(user: Option<&RunAs>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    let Some(user) = user else { return act() };
-    let member = Credentials::of(user)?;
-    let own = Credentials { user: Uid::effective(), group: Gid::effective(), groups: getgroups()? };
-    setgroups(&member.groups)?;
-    let result = setegid(member.group).and_then(|()| seteuid(member.user)).map_err(io::Error::from).and_then(|()| act());
-    let back = seteuid(own.user).and_then(|()| setegid(own.group)).and_then(|()| setgroups(&own.groups));
-    back.map_err(io::Error::from).and(result)
-}
-
-/// Creates files with the umask of a job. The shim has one thread, so no other file is concerned.
-pub(super) fn with_umask<T>(job: Option<Umask>, act: impl FnOnce() -> T) -> T {
-    let Some(job) = job else { return act() };
-    let own = umask(mode(job));
-    let result = act();
-    umask(own);
-    result
-}
-
-fn mode(umask: Umask) -> Mode {
-    Mode::from_raw_mode(umask.bits().into())
+/// Sets the umask of this process.
+pub(super) fn set_umask(of_job: Umask) {
+    umask(Mode::from_raw_mode(of_job.bits().into()));
 }
 
 /// The pid of a child.

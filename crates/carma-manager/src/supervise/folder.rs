@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use carma_core::AttemptId;
 use carma_gpu::process_started;
@@ -13,7 +14,7 @@ use thiserror::Error;
 
 use super::cgroup::Cgroup;
 use crate::attempt::{Ended, Order, RunAs};
-use crate::untrusted::open_file;
+use crate::untrusted::open_below;
 
 /// Why an attempt's folder could not be used.
 #[derive(Debug, Error)]
@@ -113,6 +114,12 @@ impl AttemptFolder {
         self.0.join("progress")
     }
 
+    /// What the job has written about its progress.
+    pub(crate) fn progress_note(&self) -> Option<String> {
+        const MAX_LENGTH: u64 = 64;
+        read_note(&self.0, "progress", MAX_LENGTH)
+    }
+
     /// The job's script, if it is one.
     pub fn script(&self) -> PathBuf {
         self.0.join("script")
@@ -132,7 +139,7 @@ impl AttemptFolder {
     pub(super) fn container_name(&self) -> Option<String> {
         /// The length of a container id: other names are ignored.
         const DIGITS: usize = 64;
-        let text = read_note(&self.container(), 2 * DIGITS as u64)?;
+        let text = read_note(&self.0, "container/name", 2 * DIGITS as u64)?;
         let name = text.trim();
         (name.len() == DIGITS && name.bytes().all(|digit| digit.is_ascii_hexdigit())).then(|| name.to_owned())
     }
@@ -160,6 +167,15 @@ impl AttemptFolder {
     /// How the attempt ended, once it has.
     pub fn ended(&self) -> Result<Option<Ended>, FolderError> {
         self.read("exit.json")
+    }
+
+    /// The last change of its checkpoint folder, as far as there was one. Outer `None`: an older supervisor does not record it.
+    pub(crate) fn checkpointed(&self) -> Result<Option<Option<SystemTime>>, FolderError> {
+        self.read("checkpointed.json")
+    }
+
+    pub(super) fn write_checkpointed(&self, changed: Option<SystemTime>) -> Result<(), FolderError> {
+        self.write("checkpointed.json", &changed)
     }
 
     pub(super) fn supervisor(&self) -> Result<Option<Supervisor>, FolderError> {
@@ -194,16 +210,16 @@ impl AttemptFolder {
     }
 }
 
-/// The content of a small file that a job wrote; none if it is longer or not a plain file.
-pub(crate) fn read_note(path: &Path, longest: u64) -> Option<String> {
-    let file = open_file(path).ok()?;
+/// The content of a small file that a job wrote below this folder; none if it is longer or not a plain file.
+fn read_note(folder: &Path, name: &str, longest: u64) -> Option<String> {
+    let file = open_below(folder, name.as_ref()).ok()?;
     let mut text = String::new();
     (file.metadata().ok()?.len() <= longest).then(|| file.take(longest).read_to_string(&mut text))?.ok()?;
     Some(text)
 }
 
 /// A new file that only its owner may read.
-fn private(path: &Path) -> io::Result<File> {
+pub(super) fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 

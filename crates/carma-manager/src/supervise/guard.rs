@@ -1,20 +1,22 @@
 //! From `carma shim FOLDER` to a guard and a shim in the background.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::process::exit;
 
-use nix::unistd::{ForkResult, close, dup2_stdin, fork};
-use rustix::process::{WaitOptions, getpid, set_child_subreaper, setsid, wait};
+use nix::unistd::dup2_stdin;
+use rustix::process::{Signal, WaitOptions, getpid, kill_process, set_child_subreaper, setsid, waitpid};
 use thiserror::Error;
 
 use super::cgroup::Cgroup;
 use super::child::spare_supervisor;
 use super::dispositions::reset_all;
 use super::folder::{AttemptFolder, FolderError, ProcessIdentity, ReservedExit, Supervisor};
+use super::fork::{Fork, close_files_except, split};
 use super::shim::{clean_up, log_line, signals, supervise};
+use super::user_processes::UserProcesses;
 use crate::attempt::Order;
 
 /// Why no shim was started.
@@ -44,7 +46,8 @@ pub enum ShimError {
 /// caller must have no other threads, and no open files except the first three.
 pub fn run(folder: &AttemptFolder) -> Result<(), ShimError> {
     reset_all();
-    close_inherited();
+    // A supervisor lives for days, and its job could use files that the parent left open.
+    close_files_except(&[]);
     let lock = lock(folder)?;
     if folder.ended()?.is_some() {
         return Ok(());
@@ -56,7 +59,7 @@ pub fn run(folder: &AttemptFolder) -> Result<(), ShimError> {
     dup2_stdin(File::open("/dev/null")?).map_err(io::Error::from)?;
     signals().thread_block().map_err(io::Error::from)?;
     let (mut answer, begin) = io::pipe()?;
-    if let Fork::Child = split()? {
+    if matches!(split()?, Fork::Child) {
         drop(answer);
         let outcome = guard(folder, &order, begin);
         drop(lock);
@@ -64,15 +67,6 @@ pub fn run(folder: &AttemptFolder) -> Result<(), ShimError> {
     }
     drop(begin);
     answer.read_exact(&mut [0]).map_err(|_| ShimError::Vanished)
-}
-
-/// Closes files that the parent left open: a supervisor lives for days, and its job could use them.
-fn close_inherited() {
-    let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let open: Vec<i32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    for file in open.into_iter().filter(|file| *file > 2) {
-        let _ = close(file);
-    }
 }
 
 /// The lock of the folder: the launcher may have passed it as standard input, already locked.
@@ -93,19 +87,37 @@ fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result
     setsid().map_err(io::Error::from)?;
     inherit_orphans()?;
     spare_supervisor();
-    let identity = ProcessIdentity::of(getpid().as_raw_nonzero().get());
+    let identity = own_identity();
     let name = identity.map(|identity| format!("{}-{}-{}", order.attempt.job.0, order.attempt.number, identity.name()));
     let cgroup = name.and_then(|name| Cgroup::create(&name, &order.limits));
     let (mut shim_began, over) = io::pipe()?;
-    if let Fork::Child = split()? {
-        drop(shim_began);
-        return shim(folder, order, identity, cgroup.as_ref(), begin, over);
-    }
-    drop((begin, over));
+    // Not children of the shim, which kills all of its children when the job ends.
+    let processes = UserProcesses::start(order);
+    let pids = processes.as_ref().map(UserProcesses::pids).unwrap_or_default();
+    let child = match split()? {
+        Fork::Child => {
+            drop(shim_began);
+            return shim(
+                folder,
+                order,
+                Supervisor::new(identity, own_identity(), cgroup.as_ref()),
+                cgroup.as_ref(),
+                processes,
+                begin,
+                over,
+            );
+        }
+        Fork::Parent(child) => child,
+    };
+    drop((begin, over, processes));
     // Once the exit is written, nothing waits for it to be durable.
     if shim_began.read_exact(&mut [0]).is_err() {
-        // The shim is the only child until it dies. Then its children become ours.
-        let _ = wait(WaitOptions::empty());
+        // Its children become ours.
+        let _ = waitpid(Some(child), WaitOptions::empty());
+    }
+    // One that is done is a zombie: its pid is still its own.
+    for pid in pids {
+        let _ = kill_process(pid, Signal::KILL);
     }
     if folder.ended()?.is_none() {
         clean_up(order, cgroup.as_ref());
@@ -118,38 +130,28 @@ fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result
 fn shim(
     folder: &AttemptFolder,
     order: &Order,
-    guard: Option<ProcessIdentity>,
+    supervisor: Supervisor,
     cgroup: Option<&Cgroup>,
+    processes: io::Result<UserProcesses>,
     mut begin: io::PipeWriter,
     mut over: io::PipeWriter,
 ) -> Result<(), ShimError> {
     inherit_orphans()?;
     let mut record = ReservedExit::new(folder)?;
-    let shim = ProcessIdentity::of(getpid().as_raw_nonzero().get());
-    folder.write_supervisor(&Supervisor::new(guard, shim, cgroup))?;
+    folder.write_supervisor(&supervisor)?;
     // The launcher may be gone by now.
     let _ = begin.write_all(&[0]);
     drop(begin);
-    supervise(folder, order, cgroup, &mut record);
+    supervise(folder, order, cgroup, processes, &mut record);
     // The guard may be gone by now.
     let _ = over.write_all(&[0]);
     Ok(record.sync()?)
 }
 
+fn own_identity() -> Option<ProcessIdentity> {
+    ProcessIdentity::of(getpid().as_raw_nonzero().get())
+}
+
 fn inherit_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
-}
-
-enum Fork {
-    Parent,
-    Child,
-}
-
-#[expect(unsafe_code, reason = "a guard must be the parent of its shim, and the same program")]
-fn split() -> io::Result<Fork> {
-    // SAFETY: a process that becomes a shim has one thread, so no lock can be held by a thread that the new process lacks.
-    match unsafe { fork() }? {
-        ForkResult::Parent { .. } => Ok(Fork::Parent),
-        ForkResult::Child => Ok(Fork::Child),
-    }
 }

@@ -4,8 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use super::folder::owned;
-use crate::attempt::RunAs;
+use super::folder::private;
 use crate::untrusted::open_file;
 
 /// A smaller log could not hold the line in between.
@@ -45,7 +44,6 @@ impl Gap {
 /// limit. The file is a complete log at any time, also after a crash.
 pub(super) struct BoundedLog {
     path: PathBuf,
-    owner: Option<RunAs>,
     file: File,
     size: u64,
     limit: u64,
@@ -57,10 +55,10 @@ pub(super) struct BoundedLog {
 }
 
 impl BoundedLog {
-    /// An empty log that only its owner may read.
-    pub(super) fn create(path: PathBuf, owner: Option<&RunAs>, limit: u64) -> io::Result<Self> {
-        let (file, limit) = (owned(&path, owner)?, limit.max(MIN_LIMIT));
-        Ok(Self { path, owner: owner.cloned(), file, size: 0, limit, end_begins: limit / 2, left_out: 0, failed: None })
+    /// An empty log that only the supervisor's own user may read: others read it through the manager.
+    pub(super) fn create(path: PathBuf, limit: u64) -> io::Result<Self> {
+        let (file, limit) = (private(&path)?, limit.max(MIN_LIMIT));
+        Ok(Self { path, file, size: 0, limit, end_begins: limit / 2, left_out: 0, failed: None })
     }
 
     /// Appends. A full disk costs some of the log, not the job.
@@ -101,7 +99,7 @@ impl BoundedLog {
         let left_out = self.left_out + (self.size - end - self.end_begins);
         let line = format!("{}{left_out}{}", LINE.0, LINE.1);
         let new = self.path.with_extension("log.new");
-        let mut file = owned(&new, self.owner.as_ref())?;
+        let mut file = private(&new)?;
         let old = &mut open_file(&self.path)?;
         copy(old, 0, beginning, &mut file)?;
         file.write_all(line.as_bytes())?;
@@ -118,7 +116,6 @@ impl BoundedLog {
 fn copy(from: &mut File, offset: u64, length: u64, to: &mut File) -> io::Result<()> {
     from.seek(SeekFrom::Start(offset))?;
     let copied = io::copy(&mut io::Read::take(from, length), to)?;
-    // The owner may have truncated it.
     if copied == length { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
@@ -129,7 +126,7 @@ mod tests {
     fn written(limit: u64, pieces: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stdout.log");
-        let mut log = BoundedLog::create(path.clone(), None, limit).unwrap();
+        let mut log = BoundedLog::create(path.clone(), limit).unwrap();
         for piece in pieces {
             log.write(&piece);
             assert!(fs::metadata(&path).unwrap().len() <= limit);
@@ -165,7 +162,7 @@ mod tests {
     fn a_log_that_cannot_be_written_says_so_later() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stdout.log");
-        let mut log = BoundedLog::create(path.clone(), None, 4096).unwrap();
+        let mut log = BoundedLog::create(path.clone(), 4096).unwrap();
         let good = std::mem::replace(&mut log.file, File::options().write(true).open("/dev/full").unwrap());
         log.write(b"lost");
         log.file = good;

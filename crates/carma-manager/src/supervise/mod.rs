@@ -5,6 +5,7 @@
 //!     │                   (ends when the                 │ kills what is    │ logs, signals, exit.json
 //!     │                    shim runs)                    │ left of the job  │
 //!     └── finds and signals them through FOLDER ◄────────┴──────────────────┘
+//!                                                        └── forks ──► processes of the user: write to `--output`, look for checkpoints
 //! ```
 //!
 //! The manager locks FOLDER before it spawns anything, and guard and shim inherit the lock. It is free only when all of them are gone: an attempt
@@ -14,20 +15,24 @@
 //! - The first process ended: everything it left behind is killed before the exit is recorded.
 //! - The shim was killed: the guard inherits all of its descendants, even detached ones, and kills them.
 //! - The guard was killed: the shim continues.
+//! - A process of the user that serves the shim was killed: the copy of the output ends; the job continues.
 //! - Both were killed at once: the first process dies with the shim (by the kernel), and the next process that checks the attempt kills the rest
 //!   of its control group. Without a control group, detached processes are not found.
 //! - A terminal hangs up with its shim: the client receives the exit of the job, or loses the connection.
 //! - Containers belong to a daemon; guard and shim remove them by name.
 
 mod cgroup;
+mod checkpoint_scan;
 mod child;
 mod client;
 mod connect;
 mod console;
 mod dispositions;
 mod folder;
+mod fork;
 mod guard;
 mod log;
+mod output_copy;
 mod owners;
 mod peek;
 mod processes;
@@ -37,12 +42,13 @@ mod shim;
 mod signals;
 mod state;
 mod stream;
+mod user_processes;
 mod watch;
 
 pub use cgroup::{Enforced, enforceable, prepare_own_group};
+pub(crate) use checkpoint_scan::last_change;
 pub use connect::connect_terminal;
 pub use dispositions::keep_exits_of_children;
-pub(crate) use folder::read_note;
 pub use folder::{AttemptFolder, FolderError};
 pub use guard::{ShimError, run};
 pub(crate) use log::Gap;

@@ -9,15 +9,19 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
 use super::console::Console;
+use super::folder::AttemptFolder;
 use super::signals::SignalPlan;
 use super::stream::Stream;
+use super::user_processes::UserProcesses;
 use crate::attempt::Exit;
 
 /// A running job.
 pub(super) struct RunningJob<'a> {
+    folder: &'a AttemptFolder,
     job: Pid,
     /// Output first, then errors. A terminal has output only.
     streams: Vec<Stream>,
+    processes: UserProcesses,
     console: Option<Console>,
     signals: SignalPlan<'a>,
     /// Its idle limit, set when it was reached and the job is being ended.
@@ -26,16 +30,25 @@ pub(super) struct RunningJob<'a> {
 }
 
 impl<'a> RunningJob<'a> {
-    pub(super) fn new(job: Pid, streams: Vec<Stream>, console: Option<Console>, signals: SignalPlan<'a>) -> Self {
-        Self { job, streams, console, signals, idle: None, buffer: vec![0; 64 * 1024] }
+    pub(super) fn new(
+        folder: &'a AttemptFolder,
+        job: Pid,
+        streams: Vec<Stream>,
+        processes: UserProcesses,
+        console: Option<Console>,
+        signals: SignalPlan<'a>,
+    ) -> Self {
+        Self { folder, job, streams, processes, console, signals, idle: None, buffer: vec![0; 64 * 1024] }
     }
 
     /// Serves the job until it ends.
     pub(super) fn serve(&mut self, asked: &SignalFd) -> Exit {
         loop {
-            let paused = self.console.as_ref().and_then(|console| console.paused_until(Instant::now()));
+            let client = self.console.as_ref().and_then(|console| console.paused_until(Instant::now()));
+            let paused = [client, self.processes.paused_until()].into_iter().flatten().min();
             self.wait(asked, paused);
             let now = Instant::now();
+            self.processes.serve(self.folder, now);
             if paused.is_none() {
                 self.take_output(now);
             }
@@ -61,6 +74,7 @@ impl<'a> RunningJob<'a> {
     fn wait(&self, asked: &SignalFd, paused: Option<Instant>) {
         let mut fds = vec![PollFd::new(asked, PollFlags::IN)];
         fds.extend(self.console.iter().flat_map(Console::interests));
+        fds.extend(self.processes.interests());
         if paused.is_none() {
             fds.extend(self.streams.iter().filter_map(Stream::source).map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)));
         }
@@ -72,9 +86,10 @@ impl<'a> RunningJob<'a> {
     /// Reads output, at most a buffer from each stream. Answers whether there was any.
     fn take_output(&mut self, now: Instant) -> bool {
         let mut any = false;
-        for stream in &mut self.streams {
+        for (number, stream) in self.streams.iter_mut().enumerate() {
             let printed = stream.take(&mut self.buffer);
             any |= !printed.is_empty();
+            self.processes.copy(number, printed, now);
             if let Some(console) = &mut self.console {
                 console.print(printed, now);
             }
@@ -91,6 +106,7 @@ impl<'a> RunningJob<'a> {
         if let (Some(console), Some(output)) = (&mut self.console, self.streams.first_mut()) {
             console.print(text.as_bytes(), now);
             output.write(text.as_bytes());
+            self.processes.copy(0, text.as_bytes(), now);
         }
         self.signals.end_idle(now);
         self.idle = Some(limit);
@@ -103,6 +119,9 @@ impl<'a> RunningJob<'a> {
         }
         while self.take_output(Instant::now()) {
             self.console.iter_mut().for_each(Console::wait_for_client);
+        }
+        for (stream, note) in self.processes.finish(self.folder) {
+            self.streams.get_mut(stream).into_iter().for_each(|stream| stream.write(note.as_bytes()));
         }
         self.streams.into_iter().for_each(Stream::finish);
         if let Some(console) = self.console {

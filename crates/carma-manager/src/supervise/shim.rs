@@ -18,7 +18,8 @@ use super::log::BoundedLog;
 use super::processes::kill_descendants;
 use super::running::RunningJob;
 use super::signals::SignalPlan;
-use super::stream::{Stream, copy_to};
+use super::stream::Stream;
+use super::user_processes::UserProcesses;
 use crate::attempt::{Ended, Exit, Order};
 
 /// Signals of the manager to the shim.
@@ -37,9 +38,15 @@ pub(super) fn signals() -> SigSet {
 }
 
 /// Runs the attempt to its end.
-pub(super) fn supervise(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, record: &mut ReservedExit) {
+pub(super) fn supervise(
+    folder: &AttemptFolder,
+    order: &Order,
+    cgroup: Option<&Cgroup>,
+    processes: io::Result<UserProcesses>,
+    record: &mut ReservedExit,
+) {
     let started = SystemTime::now();
-    let exit = run(folder, order, cgroup).unwrap_or_else(Exit::NotStarted);
+    let exit = run(folder, order, cgroup, processes).unwrap_or_else(Exit::NotStarted);
     let ended = SystemTime::now();
     let (oom_kills, at_memory_limit) = (cgroup.and_then(Cgroup::oom_kills), cgroup.is_some_and(Cgroup::is_at_memory_limit));
     clean_up(order, cgroup);
@@ -81,14 +88,18 @@ pub(super) fn clean_up(order: &Order, cgroup: Option<&Cgroup>) {
     }
 }
 
-fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>) -> Result<Exit, String> {
+fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, processes: io::Result<UserProcesses>) -> Result<Exit, String> {
     let cannot = |what: &str, error: io::Error| format!("cannot {what}: {error}");
     let user = order.user.as_ref();
-    let log = |path| BoundedLog::create(path, user, order.log_limit).map_err(|error| cannot("make its logs", error));
+    let log = |path| BoundedLog::create(path, order.log_limit).map_err(|error| cannot("make its logs", error));
     let (output, errors) = (log(folder.output())?, log(folder.errors())?);
     // The user does not own the folder, so the file must exist already.
     owned(&folder.progress(), user).map_err(|error| cannot("make a file for its progress", error))?;
-    let copies = [copy_to(order.output.as_deref(), order)?, copy_to(order.error.as_deref(), order)?];
+    if order.checkpoint_folder.is_some() {
+        folder.write_checkpointed(None).map_err(|error| error.to_string())?;
+    }
+    let mut processes = processes.map_err(|error| cannot("start processes of its user", error))?;
+    processes.wait_until_open()?;
     let asked = SignalFd::with_flags(&signals(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK);
     let asked = asked.map_err(|error| cannot("listen to signals", error.into()))?;
 
@@ -100,8 +111,8 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>) -> Result
     let job = pid(&child).ok_or("the kernel gave it no pid")?;
     let printed = console.as_ref().map(Console::output).transpose().map_err(|error| cannot("read its terminal", error))?;
     let pipes = [printed.or_else(|| child.stdout.take().map(OwnedFd::from)), child.stderr.take().map(OwnedFd::from)];
-    let streams = pipes.into_iter().zip([output, errors]).zip(copies).map(|((pipe, log), copy)| Stream::new(pipe, log, copy));
-    let mut running = RunningJob::new(job, streams.collect(), console, SignalPlan::new(job, order, cgroup));
+    let streams = pipes.into_iter().zip([output, errors]).map(|(pipe, log)| Stream::new(pipe, log));
+    let mut running = RunningJob::new(folder, job, streams.collect(), processes, console, SignalPlan::new(job, order, cgroup));
     let exit = running.serve(&asked);
     // The others' output until their end belongs to the log. Foreign processes that hold the pipe are not waited for.
     kill_descendants(cgroup);

@@ -1,6 +1,7 @@
 //! Attempts under supervision: real shims and jobs, and the effect of killing either.
 
 mod aside;
+mod copies;
 mod kills;
 mod limits;
 mod many;
@@ -42,6 +43,7 @@ fn order(job: u64, command: &[&str]) -> Order {
         error: None,
         log_limit: 1 << 20,
         limits: HostLimits::default(),
+        checkpoint_folder: None,
         checkpoint_signal: 15,
         afterwards: None,
         open_files: None,
@@ -55,7 +57,7 @@ fn shell(job: u64, script: &str) -> Order {
 
 fn launch(state: &TempDir, order: Order) -> AttemptFolder {
     let prepared = Prepared::new(AttemptFolder::of(state.path(), order.attempt)).unwrap();
-    prepared.launch(&Plan { order, script: None, checkpoints: None }, program()).unwrap()
+    prepared.launch(&Plan { order, script: None }, program()).unwrap()
 }
 
 fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
@@ -146,7 +148,7 @@ fn a_job_ignores_no_signal_that_its_manager_ignores() {
     fs::set_permissions(&deaf, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let job = order(1, &["sh", "-c", "grep SigIgn /proc/self/status; exit 3"]);
     let prepared = Prepared::new(AttemptFolder::of(state.path(), job.attempt)).unwrap();
-    let folder = prepared.launch(&Plan { order: job, script: None, checkpoints: None }, &deaf).unwrap();
+    let folder = prepared.launch(&Plan { order: job, script: None }, &deaf).unwrap();
     assert_eq!(ended(&folder).exit, Exit::Code(3), "the shim sees its exit");
     assert_eq!(ignored_signals(&fs::read_to_string(folder.output()).unwrap()), 0);
 }
@@ -266,7 +268,6 @@ fn an_attempt_folder_without_supervisor_never_began_or_is_lost() {
     drop(prepared);
     assert!(matches!(find(&folder).unwrap(), AttemptState::NeverStarted), "its manager died");
     let missing = Prepared::new(AttemptFolder::of(state.path(), attempt(2))).unwrap();
-    let refused =
-        missing.launch(&Plan { order: shell(2, "true"), script: None, checkpoints: None }, &PathBuf::from("/no/such/carma")).unwrap_err();
+    let refused = missing.launch(&Plan { order: shell(2, "true"), script: None }, &PathBuf::from("/no/such/carma")).unwrap_err();
     assert_eq!(refused.to_string(), "cannot run /no/such/carma as a shim: No such file or directory (os error 2)");
 }

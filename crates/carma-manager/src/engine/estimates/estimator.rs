@@ -11,7 +11,7 @@ use super::{EstimateOrder, Estimated, Method, Purpose, python_script};
 use crate::api::MemoryPart;
 use crate::configuration::EstimateConfig;
 use crate::engine::gpus::devices::SERVER;
-use crate::launch::{Assignment, HELPER_LIMITS, HelperFolders, HelperOutput, Lookup, NotLaunched, plan, run_as, run_helper};
+use crate::launch::{Assignment, HELPER_LIMITS, HelperFolders, HelperOutput, NotLaunched, look_up, plan, run_as, run_helper};
 use crate::request::{JobCommand, JobRequest};
 use crate::supervise::AttemptFolder;
 
@@ -73,7 +73,8 @@ impl Estimator {
             limits: HELPER_LIMITS,
             checkpoints: None,
         };
-        let plan = plan(&assignment, &Lookup::find(&request, user.as_ref())).map_err(|error| format!("no estimate: {error}"))?;
+        let lookup = look_up(&request, user.as_ref(), &self.program).map_err(|error| format!("no estimate: {error}"))?;
+        let plan = plan(&assignment, &lookup).map_err(|error| format!("no estimate: {error}"))?;
         run_helper(folder, &plan, &self.program, limit).map_err(|error| format!("no estimate: {error}"))
     }
 

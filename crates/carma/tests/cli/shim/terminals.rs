@@ -276,7 +276,7 @@ fn the_socket_of_a_terminal_is_private_to_the_manager() {
     fs::create_dir_all(&deep).unwrap();
     let job = bash(1);
     let prepared = super::Prepared::new(AttemptFolder::of(&deep, job.attempt)).unwrap();
-    let folder = prepared.launch(&super::Plan { order: job, script: None, checkpoints: None }, super::program()).unwrap();
+    let folder = prepared.launch(&super::Plan { order: job, script: None }, super::program()).unwrap();
     let mut ada = AttachedUser::at(&folder);
     let socket = fs::metadata(folder.path().join("terminal")).unwrap();
     assert!(socket.file_type().is_socket() && socket.permissions().mode() & 0o777 == 0o600);

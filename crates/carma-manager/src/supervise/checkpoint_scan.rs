@@ -1,0 +1,142 @@
+//! A process with the user's rights that looks for changes in the job's checkpoint folder, which the user owns.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::ioctl_fionbio;
+use rustix::process::Pid;
+
+use super::folder::AttemptFolder;
+use super::fork::{fork_as_user, is_ready};
+use super::shim::log_line;
+use crate::attempt::Order;
+
+/// The time between two scans.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How long the end of a job waits for the last scan.
+const LAST_SCAN: Duration = Duration::from_secs(5);
+/// Limit of scanned files: jobs keep a few checkpoints, not thousands.
+const MAX_FILES: usize = 256;
+
+/// The scanning process, from the side of the shim.
+pub(super) struct CheckpointScan {
+    process: Pid,
+    /// Closed, it asks for the last scan.
+    last: Option<OwnedFd>,
+    changes: File,
+    ended: bool,
+}
+
+impl CheckpointScan {
+    /// Starts the process, if the job has such a folder.
+    pub(super) fn start(order: &Order) -> io::Result<Option<Self>> {
+        let Some(path) = &order.checkpoint_folder else { return Ok(None) };
+        let ((stop, last), (changes, reports)) = (io::pipe()?, io::pipe()?);
+        let process = fork_as_user(order, &[stop.as_fd(), reports.as_fd()], || scan(path, &stop, &reports))?;
+        let changes = File::from(OwnedFd::from(changes));
+        ioctl_fionbio(&changes, true)?;
+        Ok(Some(Self { process, last: Some(last.into()), changes, ended: false }))
+    }
+
+    pub(super) fn process(&self) -> Pid {
+        self.process
+    }
+
+    /// The pipe to poll, until the process ends.
+    pub(super) fn interest(&self) -> Option<PollFd<'_>> {
+        self.last.is_some().then(|| PollFd::new(&self.changes, PollFlags::IN))
+    }
+
+    /// Records the last change, if there is a new one.
+    pub(super) fn record(&mut self, folder: &AttemptFolder) {
+        let latest = std::iter::from_fn(|| self.next()).last();
+        if let Some(Err(error)) = latest.map(|changed| folder.write_checkpointed(Some(changed))) {
+            log_line(format_args!("cannot record a checkpoint: {error}"));
+        }
+    }
+
+    /// Waits for the last scan, and records it.
+    pub(super) fn finish(mut self, folder: &AttemptFolder) {
+        let until = Instant::now() + LAST_SCAN;
+        // The process makes its last scan when this is closed, and ends.
+        self.last = None;
+        while is_ready(&self.changes, PollFlags::IN, until) && !self.ended {
+            self.record(folder);
+        }
+    }
+
+    /// The next change.
+    fn next(&mut self) -> Option<SystemTime> {
+        let mut message = [0; 12];
+        match self.changes.read(&mut message) {
+            Ok(12) => Some(decode(message)),
+            Ok(_) => {
+                (self.ended, self.last) = (true, None);
+                None
+            }
+            // There is none now.
+            Err(_) => None,
+        }
+    }
+}
+
+/// The work of the process: reports each change of the folder.
+fn scan(folder: &Path, stop: &impl AsFd, mut reports: impl Write) -> io::Result<()> {
+    let mut known = None;
+    loop {
+        let is_last = is_ready(stop, PollFlags::IN, Instant::now() + INTERVAL);
+        let changed = last_change(folder);
+        if let Some(changed) = changed.filter(|_| changed != known) {
+            reports.write_all(&encode(changed))?;
+        }
+        known = changed;
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+/// The time of the last write in a folder, if it has files. Links are not followed.
+pub(crate) fn last_change(folder: &Path) -> Option<SystemTime> {
+    let entries = fs::read_dir(folder).ok()?.take(MAX_FILES).flatten();
+    let newest = entries.filter_map(|entry| entry.metadata().ok()?.modified().ok()).max()?;
+    // A file that replaces another one changes the folder.
+    let own = fs::symlink_metadata(folder).and_then(|data| data.modified()).ok();
+    own.max(Some(newest))
+}
+
+/// Seconds and nanoseconds. A time before 1970, which only a user can set, counts as 1970.
+fn encode(time: SystemTime) -> [u8; 12] {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let mut message = [0; 12];
+    message[..8].copy_from_slice(&since.as_secs().to_le_bytes());
+    message[8..].copy_from_slice(&since.subsec_nanos().to_le_bytes());
+    message
+}
+
+fn decode(message: [u8; 12]) -> SystemTime {
+    let [a, b, c, d, e, f, g, h, nanoseconds @ ..] = message;
+    let since = Duration::new(u64::from_le_bytes([a, b, c, d, e, f, g, h]), u32::from_le_bytes(nanoseconds));
+    SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_changes_with_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(last_change(folder.path()), None, "it is empty");
+        let file = folder.path().join("state");
+        fs::write(&file, "1").unwrap();
+        let later = SystemTime::now() + Duration::from_secs(60);
+        File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
+        assert_eq!(last_change(folder.path()), Some(later));
+        assert_eq!(decode(encode(later)), later);
+    }
+}

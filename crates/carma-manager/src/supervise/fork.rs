@@ -1,0 +1,73 @@
+//! Forks of a supervisor: its shim, and processes with the rights of the job's user.
+//!
+//! Files that the user controls are used only by such processes: one that blocks delays nothing else, and quotas and reserved blocks of the disk hold.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::process::exit;
+use std::time::Instant;
+
+use nix::sys::signal::SigSet;
+use nix::unistd::{ForkResult, close, fork};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use super::child::{JOB_OOM_SCORE, prefer_as_victim, set_umask};
+use crate::attempt::Order;
+use crate::credentials::Credentials;
+
+/// The side of a fork.
+pub(super) enum Fork {
+    Parent(Pid),
+    Child,
+}
+
+#[expect(unsafe_code, reason = "a guard must be the parent of its shim, and the same program")]
+pub(super) fn split() -> io::Result<Fork> {
+    // SAFETY: a process that becomes a supervisor has one thread, so no lock can be held by a thread that the new process lacks.
+    match unsafe { fork() }? {
+        ForkResult::Parent { child } => Pid::from_raw(child.as_raw()).map(Fork::Parent).ok_or_else(|| io::ErrorKind::NotFound.into()),
+        ForkResult::Child => Ok(Fork::Child),
+    }
+}
+
+/// Closes all files except the first three and these.
+pub(super) fn close_files_except(kept: &[BorrowedFd<'_>]) {
+    let kept: Vec<i32> = kept.iter().map(AsRawFd::as_raw_fd).collect();
+    let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let open: Vec<i32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for file in open.into_iter().filter(|file| *file > 2 && !kept.contains(file)) {
+        let _ = close(file);
+    }
+}
+
+/// Forks a process with the rights and the umask of the job's user, and with these files only. It does its work and ends. The caller must have one
+/// thread.
+pub(super) fn fork_as_user(order: &Order, files: &[BorrowedFd<'_>], work: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
+    let user = order.user.as_ref().map(Credentials::of).transpose()?;
+    match split()? {
+        Fork::Parent(pid) => Ok(pid),
+        Fork::Child => {
+            // It holds no lock of the supervisor, and no end of another pipe.
+            close_files_except(files);
+            prefer_as_victim(JOB_OOM_SCORE);
+            let entered =
+                SigSet::empty().thread_set_mask().map_err(io::Error::from).and_then(|()| user.map_or(Ok(()), |user| user.assume()));
+            order.job_umask().into_iter().for_each(set_umask);
+            exit(i32::from(entered.and_then(|()| work()).is_err()))
+        }
+    }
+}
+
+/// Whether a file is ready before this time.
+pub(super) fn is_ready(file: &impl AsFd, interest: PollFlags, until: Instant) -> bool {
+    loop {
+        let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+        match poll(&mut [PollFd::new(file, interest)], left.as_ref()) {
+            Err(Errno::INTR) => {}
+            ready => return ready.is_ok_and(|ready| ready > 0),
+        }
+    }
+}
