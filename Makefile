@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests hunt python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt faults python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
@@ -46,6 +46,7 @@ SEED ?= 1
 tests: clients
 	tools/install prometheus
 	tools/install tmux
+	tools/install strace
 	tools/install curl
 	tools/install openssl
 	tools/install chromium
@@ -55,6 +56,10 @@ tests: clients
 CASES ?= 10000
 hunt: ## Test the properties of the scheduler on new random events (CASES, by default 10000)
 	PROPTEST_CASES=$(CASES) cargo test --release --package carma-core --test core whatever_happens
+
+faults: ## Let every call of the kernel for the store and for attempts fail once, one at a time (about an hour)
+	tools/install strace
+	cargo test --package carma --test cli -- --ignored --exact --nocapture manager::injected_faults::a_fault_at_any_call_loses_nothing_and_runs_nothing_twice
 
 clients: target/clients/installed ## Set up nvidia-ml-py, nvitop and gpustat, which the tests run on emulated GPUs
 

@@ -121,5 +121,6 @@ fn end(ran: &SeededJob, tried: &SeededAttempt) -> AttemptEnd {
             ]),
             energy: Some(Joules((ran.workload.watts + IDLE_WATTS / 2.0) * seconds * f64::from(ran.gpus))),
         },
+        log_bytes: 0,
     }
 }

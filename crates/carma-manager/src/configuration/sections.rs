@@ -61,6 +61,8 @@ section! {
     LogSettings => LogConfig {
         /// Maximum size of a job's log. Of a longer log, the beginning and the end are kept.
         size: MiB [1.0..=1e6] = MiB(64);
+        /// Maximum size of all logs of a user. Beyond it, the logs of the oldest attempts are removed, and new attempts get smaller logs.
+        size_per_user: MiB [1.0..=1e9] = MiB(20_480);
     }
 }
 

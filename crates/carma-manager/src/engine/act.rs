@@ -51,8 +51,10 @@ impl EngineState {
 
     /// Orders the start of an attempt that is in the same batch.
     pub(super) fn order_start(&mut self, attempt: AttemptId, placement: Placement) {
-        let owner = self.jobs.owner(attempt.job);
-        let order = owner.and_then(|owner| start_order(&self.decisions, &self.gpus, owner, attempt, placement));
+        let order = self.jobs.owner(attempt.job).and_then(|owner| {
+            let log_limit = self.log_space.reserve(attempt, owner.uid);
+            start_order(&self.decisions, &self.gpus, owner, attempt, placement, log_limit)
+        });
         match order {
             Some(order) => self.decisions.batch.effects.push(Effect::Start(Box::new(order))),
             None => self.not_started(attempt, "its GPU is no longer there"),

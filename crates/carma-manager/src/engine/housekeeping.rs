@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use carma_core::PastUse;
 
+use super::log_removal::remove_logs;
 use super::saved;
 use super::state::EngineState;
 use crate::configuration::KeepConfig;
@@ -23,7 +24,7 @@ impl EngineState {
         self.decisions.batch.changes.push(Change::ClockAdvanced(self.decisions.now()));
         self.jobs.forget_lingering(&mut self.decisions);
         self.gpus.rescan_devices();
-        if self.timetable.prune_is_due() {
+        if self.timetable.prune_is_due(self.log_space.is_short()) {
             self.prune();
         }
     }
@@ -43,15 +44,20 @@ impl EngineState {
         let retention = retention(&self.setup.configuration.manager.keep);
         let (store, executor, now) = (Arc::clone(self.writer.store()), Arc::clone(self.attempts.executor()), self.decisions.wall());
         let pruning = Arc::clone(&self.timetable.pruning);
+        let (kept_logs, log_target) = (self.log_space.kept().clone(), self.log_space.target());
         pruning.runs.store(true, Ordering::Release);
         let ended = Arc::clone(&pruning);
         let run = move || {
             match store.prune_some(&retention, now, PRUNE_STEPS) {
                 Ok((_, true)) => {}
-                Ok((_, false)) => return pruning.continues.store(true, Ordering::Release),
+                Ok((_, false)) => pruning.continues.store(true, Ordering::Release),
                 Err(error) => tracing::warn!("cannot delete old jobs: {error}"),
             }
             let Ok(reader) = store.reader() else { return };
+            remove_logs(&store, &reader, executor.as_ref(), &kept_logs, log_target);
+            if pruning.continues.load(Ordering::Acquire) {
+                return;
+            }
             // A job that is being accepted has no logs yet.
             executor.remove_unknown(&|job| !matches!(reader.request(job), Ok(None)));
         };

@@ -33,6 +33,8 @@ mod job_actions;
 mod jobs;
 mod keyed;
 mod listeners;
+mod log_removal;
+mod log_space;
 mod question;
 mod react;
 mod refusal;

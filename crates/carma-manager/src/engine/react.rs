@@ -82,7 +82,9 @@ impl EngineState {
             reason: Some(judgement.reason.clone()),
             blame: judgement.blame,
             measured: measured(&used.measurement, &placement),
+            log_bytes: leftovers.map_or(0, |leftovers| leftovers.log_bytes),
         };
+        self.log_space.ended(attempt, end.log_bytes);
         self.decisions.batch.changes.extend(used.last_steps(attempt));
         self.decisions.batch.changes.push(Change::AttemptEnded { attempt, end: Box::new(end) });
         let Judgement { verdict, reason, blame, .. } = judgement.clone();

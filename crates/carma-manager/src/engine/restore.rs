@@ -22,6 +22,7 @@ use super::input::Input;
 use super::jobs::Jobs;
 use super::keyed::KeyedSubmissions;
 use super::listeners::Listeners;
+use super::log_space::LogSpace;
 use super::saved;
 use super::secrets::SecretCleaner;
 use super::setup::Setup;
@@ -59,6 +60,7 @@ impl EngineState {
             reader: store.reader()?,
             gpus: Gpus::new(gpu_setup, &setup.world, &store, reports)?,
             accounting: Accounting::new(state.join(METER), Arc::clone(&handle.recent)),
+            log_space: LogSpace::new(&settings.logs),
             host: Host::new(settings.host.clone(), settings.limits.cpu_jobs),
             decisions: Decisions::new(Core::new(&setup.configuration.rules, None)?, Clock::from(Time::ZERO, setup.world.speed)),
             listeners: Listeners::new(handle.updates.clone(), handle.clock.clone(), notifier),
@@ -106,6 +108,12 @@ impl EngineState {
             self.decisions.announce(format!("{job} cannot be read back, and is left alone: {reason}"));
         }
         let unestimated = self.restore_jobs(loaded.jobs)?;
+        for attempt in running {
+            // Its log limit is at most the usual one.
+            if let Some(owner) = self.jobs.owner(attempt.job) {
+                self.log_space.reserve(attempt, owner.uid);
+            }
+        }
         self.stop_again();
         self.estimate_unestimated(unestimated);
         if !self.setup.observes {

@@ -75,7 +75,6 @@ fn local_executor(setup: &Setup, store: &Store, handle: &Handle) -> Result<Arc<d
     let settings = LocalSettings {
         state: setup.places.state.clone(),
         program: setup.program.clone(),
-        log_limit: setup.configuration.manager.logs.size.0 << 20,
         processes: setup.configuration.manager.limits.processes_per_job,
         isolate_gpus: setup.configuration.manager.gpus.isolate,
         world: setup.world.clone(),

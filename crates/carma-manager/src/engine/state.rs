@@ -12,6 +12,7 @@ use super::host::Host;
 use super::jobs::Jobs;
 use super::keyed::KeyedSubmissions;
 use super::listeners::Listeners;
+use super::log_space::LogSpace;
 use super::secrets::SecretCleaner;
 use super::setup::Setup;
 use super::timetable::Timetable;
@@ -42,6 +43,7 @@ pub(crate) struct EngineState {
     pub(crate) attempts: Attempts,
     pub(crate) gpus: Gpus,
     pub(crate) accounting: Accounting,
+    pub(crate) log_space: LogSpace,
     pub(crate) estimates: Estimates,
     pub(crate) host: Host,
     pub(crate) timetable: Timetable,

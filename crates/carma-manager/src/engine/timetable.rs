@@ -40,12 +40,14 @@ impl Timetable {
         is_due(&mut self.housekeeping, PERIOD)
     }
 
-    /// Whether old jobs are to be removed. If so, the next removal is in a while, or after the next housekeeping if that one is not done.
-    pub(crate) fn prune_is_due(&mut self) -> bool {
+    /// Whether old jobs and logs are to be removed: at once if space is short. Otherwise the next removal is in a while, or after the next housekeeping
+    /// if that one is not done.
+    pub(crate) fn prune_is_due(&mut self, is_short: bool) -> bool {
         if self.pruning.runs.load(Ordering::Acquire) {
             return false;
         }
-        self.pruning.continues.swap(false, Ordering::AcqRel) || is_due(&mut self.prune, PRUNE_PERIOD)
+        let continues = self.pruning.continues.swap(false, Ordering::AcqRel);
+        is_due(&mut self.prune, PRUNE_PERIOD) || continues || is_short
     }
 }
 

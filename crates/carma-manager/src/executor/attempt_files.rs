@@ -12,6 +12,9 @@ use crate::launch::{UserTask, checkpoint_folder, removal_folder};
 use crate::supervise::{AttemptFolder, AttemptState, FolderError, find, last_change};
 use crate::untrusted::remove_tree;
 
+/// What is left of a log.
+const LOG_REMOVED: &str = "[carma: this log was removed: the logs of its user take more space than manager.logs.size_per_user]\n";
+
 /// The share of work that an attempt reports as done: a number from 0 to 1, or with a percent sign.
 pub(super) fn progress(folder: &AttemptFolder) -> Option<f64> {
     parse_progress(&folder.progress_note()?)
@@ -60,6 +63,17 @@ fn hide_in_order(folder: &AttemptFolder) -> Result<(), FolderError> {
         Err(FolderError::Damaged { path, .. }) => fs::remove_file(&path).map_err(|source| FolderError::Refused { path, source }),
         Ok(None) => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+/// Replaces the logs of an attempt by a line about that.
+pub(super) fn remove_logs(folder: &AttemptFolder) {
+    for log in [folder.output(), folder.errors()].into_iter().filter(|log| fs::symlink_metadata(log).is_ok_and(|data| data.len() > 0)) {
+        // Removed first: a shim of 0.1 made a file that its user owns.
+        let removed = fs::remove_file(&log).and_then(|()| fs::write(&log, LOG_REMOVED));
+        if let Err(error) = removed {
+            tracing::warn!("cannot remove {}: {error}", log.display());
+        }
     }
 }
 

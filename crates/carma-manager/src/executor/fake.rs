@@ -93,5 +93,7 @@ impl Executor for FakeExecutor {
         Ok(())
     }
 
+    fn remove_logs(&self, _: AttemptId) {}
+
     fn remove_unknown(&self, _: &dyn Fn(JobId) -> bool) {}
 }

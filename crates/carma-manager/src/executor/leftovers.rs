@@ -1,6 +1,6 @@
 //! The leftovers of an ended attempt, gathered for the verdict by threads that may block.
 
-use std::fs::File;
+use std::fs::{File, symlink_metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -28,6 +28,8 @@ pub(crate) struct Leftovers {
     pub(crate) stdout: Vec<u8>,
     /// The end of its errors.
     pub(crate) stderr: Vec<u8>,
+    /// The size of both logs.
+    pub(crate) log_bytes: u64,
     /// The kernel's log, which may name the process that the OOM killer ended.
     pub(crate) kernel_log: Option<String>,
 }
@@ -45,6 +47,7 @@ impl Leftovers {
             ended,
             stdout: tail(&folder.output()),
             stderr: tail(&folder.errors()),
+            log_bytes: [folder.output(), folder.errors()].iter().map(|log| symlink_metadata(log).map_or(0, |data| data.len())).sum(),
             kernel_log: killed.then(kernel_log).flatten(),
         }
     }

@@ -117,6 +117,10 @@ impl Executor for LocalExecutor {
         attempt_files::hide_secrets(&self.0.settings.attempts().join(job.0.to_string()))
     }
 
+    fn remove_logs(&self, attempt: AttemptId) {
+        attempt_files::remove_logs(&self.0.folder(attempt));
+    }
+
     fn remove_unknown(&self, is_known: &dyn Fn(JobId) -> bool) {
         attempt_files::remove_unknown(&self.0.settings.attempts(), &self.0.settings.program, is_known);
     }

@@ -64,6 +64,9 @@ pub(crate) trait Executor: Debug + Send + Sync {
     /// Hides the values of secrets in the files of a finished job.
     fn hide_secrets(&self, job: JobId) -> Result<(), FolderError>;
 
+    /// Removes the logs of an ended attempt, and says so in their place.
+    fn remove_logs(&self, attempt: AttemptId);
+
     /// Removes the logs of unknown jobs, and kills their processes. May take a while.
     fn remove_unknown(&self, is_known: &dyn Fn(JobId) -> bool);
 }
@@ -78,6 +81,8 @@ pub(crate) struct StartOrder {
     /// The numbers of the device files of its GPUs; unset if one is unknown.
     pub(crate) gpu_files: Option<Vec<u32>>,
     pub(crate) mps: Option<MpsControl>,
+    /// The most that is kept of each log, in bytes.
+    pub(crate) log_limit: u64,
     /// When the job is asked to checkpoint, if it can, in the manager's time.
     pub(crate) checkpoints: CheckpointTerms,
 }

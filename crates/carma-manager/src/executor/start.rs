@@ -23,8 +23,6 @@ pub(crate) struct LocalSettings {
     pub(crate) state: PathBuf,
     /// The program that becomes shims.
     pub(crate) program: PathBuf,
-    /// The most that is kept of each log, in bytes.
-    pub(crate) log_limit: u64,
     /// The most processes and threads of a job.
     pub(crate) processes: Option<u64>,
     /// Jobs cannot open the device files of other GPUs.
@@ -56,7 +54,7 @@ pub(super) fn start(order: &StartOrder, reader: &Reader, settings: &LocalSetting
         devices: &order.devices,
         mps: order.mps.as_ref(),
         folder: &folder,
-        log_limit: settings.log_limit,
+        log_limit: order.log_limit,
         limits: HostLimits {
             memory: request.resources.host_memory,
             cpus: request.resources.cpus,

@@ -153,6 +153,7 @@ mod tests {
                 reason: Some(reason.to_owned()),
                 blame: None,
                 measured: Measured { peaks: vec![MiB(17_408 * u64::from(number))], ..Measured::default() },
+                log_bytes: 0,
             }),
         };
         JobHistory {

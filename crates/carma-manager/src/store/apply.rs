@@ -27,6 +27,9 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         Change::JobChanged { job, at } => to.change_job(job, *at),
         Change::AttemptStarted { attempt, placement, at } => to.start_attempt(*attempt, placement, *at),
         Change::AttemptEnded { attempt, end } => to.end_attempt(*attempt, end),
+        Change::LogsRemoved(attempts) => attempts.iter().try_for_each(|attempt| {
+            to.execute("UPDATE attempts SET log_bytes = 0 WHERE job = ?1 AND number = ?2", params![attempt.job.0, attempt.number])
+        }),
         Change::EventLogged(event) => to.log(event),
         Change::SampleStored(mean) => to.store_sample(mean),
         Change::MemoryChanged { attempt, device, step } => to.execute(
@@ -165,13 +168,14 @@ impl Target<'_> {
 
     fn end_attempt(&self, attempt: AttemptId, end: &AttemptEnd) -> Result<(), ApplyError> {
         let sql = format!(
-            "UPDATE attempts SET ended = ?3, exit = ?4, verdict = ?5, peaks = ?6, joules = ?7, reason = ?8, blame = ?9, {}
+            "UPDATE attempts SET ended = ?3, exit = ?4, verdict = ?5, peaks = ?6, joules = ?7, reason = ?8, blame = ?9, log_bytes = ?10, {}
              WHERE job = ?1 AND number = ?2 AND ended IS NULL",
             metrics::listed(|column| format!("{column} = ?"))
         );
         let (exit, verdict, peaks) = (end.exit.as_ref().map(Json), Json(&end.verdict), Json(&end.measured.peaks));
         let (blame, energy) = (end.blame.map(Json), end.measured.energy);
-        let values: [&dyn ToSql; 9] = [&attempt.job.0, &attempt.number, &end.at, &exit, &verdict, &peaks, &energy, &end.reason, &blame];
+        let values: [&dyn ToSql; 10] =
+            [&attempt.job.0, &attempt.number, &end.at, &exit, &verdict, &peaks, &energy, &end.reason, &blame, &end.log_bytes];
         let metrics = metrics::values(&end.measured.utilisation);
         self.change_attempt(attempt, &sql, params_from_iter(values.into_iter().chain(metrics.iter().map(as_sql))))?;
         self.execute("UPDATE stays SET ended = ?3 WHERE job = ?1 AND number = ?2", params![attempt.job.0, attempt.number, end.at])

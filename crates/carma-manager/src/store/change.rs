@@ -56,6 +56,8 @@ pub enum Change {
         /// How.
         end: Box<AttemptEnd>,
     },
+    /// The logs of these attempts were removed.
+    LogsRemoved(Vec<AttemptId>),
     /// An event happened.
     EventLogged(NewEvent),
     /// The mean of a minute of a device. Of two for the same minute, the one with more readings stays.
@@ -173,6 +175,9 @@ pub struct AttemptEnd {
     pub blame: Option<Blame>,
     /// The measurements while it ran.
     pub measured: Measured,
+    /// The size of its logs, while they are kept.
+    #[serde(default)]
+    pub log_bytes: u64,
 }
 
 /// Measurements of an attempt.

@@ -7,6 +7,7 @@ mod faults;
 mod keeping;
 pub(crate) mod lab;
 mod listing;
+mod logs;
 mod model;
 mod notifications;
 mod opening;

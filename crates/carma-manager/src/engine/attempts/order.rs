@@ -15,6 +15,7 @@ pub(crate) fn start_order(
     owner: &Owner,
     attempt: AttemptId,
     placement: Placement,
+    log_limit: u64,
 ) -> Option<StartOrder> {
     let uuid = |granted: &Granted| gpus.devices().get(granted.device).map(|device| device.uuid.clone());
     let devices = placement.devices.iter().map(uuid).collect::<Option<Vec<_>>>()?;
@@ -23,5 +24,5 @@ pub(crate) fn start_order(
     let mps = client.and_then(|granted| gpus.mps_control(granted.device));
     let rules = decisions.scheduler().config();
     let checkpoints = CheckpointTerms { grace: rules.queue.grace, slot: rules.slots.length };
-    Some(StartOrder { attempt, owner: owner.clone(), placement, devices, gpu_files, mps, checkpoints })
+    Some(StartOrder { attempt, owner: owner.clone(), placement, devices, gpu_files, mps, log_limit, checkpoints })
 }

@@ -187,5 +187,5 @@ fn submission_of(owner: Owner, gpus: u32, key: Option<SubmissionKey>) -> (Input,
 pub(super) fn ended(attempt: AttemptId, exit: Exit, stderr: &str) -> Report {
     let now = SystemTime::now();
     let ended = Some(Ended { exit, started: now, ended: now, oom_kills: None, at_memory_limit: false });
-    Report::Ended(Box::new(Leftovers { attempt, ended, stdout: Vec::new(), stderr: stderr.into(), kernel_log: None }))
+    Report::Ended(Box::new(Leftovers { attempt, ended, stdout: Vec::new(), stderr: stderr.into(), log_bytes: 0, kernel_log: None }))
 }

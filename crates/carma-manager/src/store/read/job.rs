@@ -53,7 +53,7 @@ pub struct StoredAttempt {
 
 const JOB: &str = "SELECT request, standing, uid, gid, user, submitted, ended, held_by, cancelled, estimate FROM jobs
     JOIN requests ON requests.job = jobs.id JOIN standings ON standings.job = jobs.id LEFT JOIN estimates ON estimates.job = jobs.id";
-const ATTEMPT: &str = "SELECT job, number, placement, launched, ended, exit, verdict, peaks, joules, reason, blame";
+const ATTEMPT: &str = "SELECT job, number, placement, launched, ended, exit, verdict, peaks, joules, reason, blame, log_bytes";
 
 /// Selects the attempts that meet this condition.
 pub(super) fn attempts_where(condition: &str) -> String {
@@ -84,8 +84,16 @@ pub(super) fn read_attempt(row: &Row<'_>) -> rusqlite::Result<StoredAttempt> {
 
 fn read_end(row: &Row<'_>, at: UnixMillis) -> rusqlite::Result<AttemptEnd> {
     let (Json(verdict), Json(peaks)) = (row.get(6)?, row.get(7)?);
-    let measured = Measured { peaks, energy: row.get(8)?, utilisation: metrics::read(row, 11)? };
-    Ok(AttemptEnd { at, exit: optional(row, 5)?, verdict, reason: row.get(9)?, blame: optional(row, 10)?, measured })
+    let measured = Measured { peaks, energy: row.get(8)?, utilisation: metrics::read(row, 12)? };
+    Ok(AttemptEnd {
+        at,
+        exit: optional(row, 5)?,
+        verdict,
+        reason: row.get(9)?,
+        blame: optional(row, 10)?,
+        measured,
+        log_bytes: row.get(11)?,
+    })
 }
 
 pub(super) fn read_event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {

@@ -4,6 +4,7 @@ mod energy;
 mod history;
 mod job;
 mod load;
+mod logs;
 mod notifications;
 mod samples;
 mod stays;

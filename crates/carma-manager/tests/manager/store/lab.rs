@@ -109,6 +109,7 @@ pub(crate) fn attempt_ended(job: JobId, number: u32, at: UnixMillis, joules: f64
             reason: Some("it exited with code 0".to_owned()),
             blame: None,
             measured,
+            log_bytes: 1000 * job.0,
         }),
     }
 }

@@ -24,8 +24,8 @@ pub(super) struct ManagerProcess {
     pub(super) machine: Option<Machine>,
     process: Option<Child>,
     variables: Vec<(&'static str, OsString)>,
-    /// The signals that it is started with ignored.
-    ignored: Option<&'static str>,
+    /// The command line that it is the end of.
+    wrapper: Vec<String>,
 }
 
 impl ManagerProcess {
@@ -36,7 +36,7 @@ impl ManagerProcess {
         let create =
             |(gpus, speed): (&str, f64)| Machine::create(&folder.path().join("gpus"), &gpus.parse().unwrap(), speed, Some(program()));
         let machine = gpus.map(create).transpose().unwrap();
-        Self { folder, machine, process: None, variables: Vec::new(), ignored: None }
+        Self { folder, machine, process: None, variables: Vec::new(), wrapper: Vec::new() }
     }
 
     /// A manager that answers.
@@ -52,16 +52,20 @@ impl ManagerProcess {
     }
 
     /// Its next start is by a parent that ignores these signals.
-    pub(super) fn ignore(&mut self, signals: &'static str) {
-        self.ignored = Some(signals);
+    pub(super) fn ignore(&mut self, signals: &str) {
+        self.run_under(vec!["env".to_owned(), format!("--ignore-signal={signals}")]);
+    }
+
+    /// Its next start is at the end of this command line.
+    pub(super) fn run_under(&mut self, wrapper: Vec<String>) {
+        self.wrapper = wrapper;
     }
 
     /// The command that starts it.
     pub(super) fn command(&self) -> Command {
-        let mut command = Command::new(self.ignored.map_or(program(), |_| Path::new("env")));
-        if let Some(signals) = self.ignored {
-            command.arg(format!("--ignore-signal={signals}")).arg(program());
-        }
+        let mut words = self.wrapper.iter().map(AsRef::as_ref).chain([program().as_os_str()]);
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words);
         // A relative path, as users write it.
         command.current_dir(self.folder()).args(["up", "--state", "state", "--config"]).arg(self.folder().join("carma.toml"));
         match &self.machine {
