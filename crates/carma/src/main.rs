@@ -40,7 +40,7 @@ mod validate;
 mod web;
 mod what_if;
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -66,7 +66,8 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("carma: {error:#}");
+            // A shim writes this to a file: a full disk must not turn an error into a panic.
+            let _ = writeln!(std::io::stderr(), "carma: {error:#}");
             ExitCode::FAILURE
         }
     }
