@@ -3,15 +3,20 @@
 use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use carma_manager::configuration::NetworkConfig;
+use carma_manager::open_files;
 use carma_manager::serve::ServeError;
 use carma_testing::need;
+use rustix::net;
+use serde_json::json;
 
-use super::lab::{Answer, Lab, TIMEOUT};
+use super::lab::{Answer, Lab, TIMEOUT, job};
 
 /// The SHA-256 of `secret`.
 const HASH: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
@@ -47,6 +52,35 @@ fn a_token_identifies_its_user_and_no_token_is_refused() {
     // The page itself holds nothing that is anybody's.
     assert_eq!((status_of(address, "/", ""), status_of(address, "/metrics", "")), (200, 401));
     assert_eq!(status_of(address, "/metrics", "authorization: Bearer secret\r\n"), 200);
+}
+
+#[test]
+fn silent_clients_on_the_network_take_no_connections_of_local_users() {
+    open_files::raise_limit();
+    let lab = Lab::with_network(|folder| settings(folder, 0o600)).unwrap();
+    let port = lab.address.unwrap().port();
+    // As many as there are connections for everyone. One address alone does not get so many.
+    let silent: Vec<OwnedFd> = (0..4200).filter_map(|client| silent_client(2 + (client / 1000) as u8, port)).collect();
+    assert!(silent.len() > 4096, "{} could connect", silent.len());
+    for name in ["one", "two"] {
+        let [id] = lab.submit(&job(name), None)[..] else { panic!("one job") };
+        assert_eq!(lab.get("/v1/queue")["jobs"].as_array().unwrap().len(), 1);
+        assert_eq!(lab.post(&format!("/v1/jobs/{id}/cancel"), &json!({}))["done"], json!([id]));
+    }
+    drop(silent);
+    // The server notices soon that they are gone.
+    let begin = Instant::now();
+    while status(lab.address.unwrap(), "authorization: Bearer secret\r\n") != 200 {
+        assert!(begin.elapsed() < TIMEOUT);
+    }
+}
+
+/// A connection from the loopback address of this number that says nothing.
+fn silent_client(number: u8, port: u16) -> Option<OwnedFd> {
+    let socket = net::socket(net::AddressFamily::INET, net::SocketType::STREAM, None).ok()?;
+    net::bind(&socket, &SocketAddr::from(([127, 0, 0, number], 0))).ok()?;
+    net::connect(&socket, &SocketAddr::from(([127, 0, 0, 1], port))).ok()?;
+    Some(socket)
 }
 
 #[test]
