@@ -19,7 +19,7 @@ use carma_testing::{NOBODY, root, thread_as};
 /// The user with the load, and the one who is measured: `daemon` and `nobody`.
 const BUSY: u32 = 1;
 const QUIET: u32 = NOBODY;
-/// Jobs in the array of the busy user.
+/// Jobs in the array of the busy user, unless the variable JOBS says otherwise.
 const ARRAY: u32 = 100_000;
 /// Duration of each measurement, and its fewest rounds.
 const MEASURED: Duration = Duration::from_secs(8);
@@ -41,7 +41,7 @@ struct Jobs {
 }
 
 const LOADS: [Load; 6] = [
-    ("array of 100,000 changed", 10, |client, jobs| {
+    ("large array changed", 10, |client, jobs| {
         let change = JobChange { priority: Some(Priority(-1)), ..JobChange::default() };
         let _ = client.act(&jobs.array.0.to_string(), &JobAction::Change(change));
     }),
@@ -167,9 +167,9 @@ fn main() {
     let jobs = thread_as(BUSY, move || {
         let mut client = connect(&path);
         let runs = client.submit(&submission(false, None)).unwrap().jobs[0];
-        let mut array = None;
-        let took = timed(|| array = client.submit(&submission(true, Some(ARRAY))).unwrap().jobs.first().copied());
-        println!("\nan array of {ARRAY} jobs is accepted in {took:.1?}");
+        let (size, mut array) = (std::env::var("JOBS").map_or(ARRAY, |jobs| jobs.parse().unwrap()), None);
+        let took = timed(|| array = client.submit(&submission(true, Some(size))).unwrap().jobs.first().copied());
+        println!("\nan array of {size} jobs is accepted in {took:.1?}");
         Jobs { array: array.unwrap(), runs }
     });
     let jobs = jobs.join().unwrap();

@@ -14,7 +14,7 @@ use super::lab::{Lab, ask, job};
 /// The user with the load: `daemon`.
 const BUSY: u32 = 1;
 /// Jobs in the array of the busy user.
-const ARRAY: u32 = 10_000;
+const ARRAY: u32 = 3000;
 
 fn submit(socket: &Path, name: &str, array: Option<Vec<u32>>) -> u64 {
     ask(socket, "POST", "/v1/jobs", &json!({ "job": job(name), "array": array }).to_string()).value()["jobs"][0].as_u64().unwrap()
@@ -60,7 +60,7 @@ fn a_user_with_many_requests_does_not_delay_another() {
     busy.extend(repeat(&socket, &stop, 4, |socket| drop(ask(socket, "GET", "/v1/queue?limit=1000", "").text())));
     busy.extend(repeat(&socket, &stop, 4, |socket| {
         let mut events = ask(socket, "GET", "/v1/events?after=0", "");
-        (0..2000).map_while(|_| events.piece()).for_each(drop);
+        (0..1000).map_while(|_| events.piece()).for_each(drop);
     }));
     thread::sleep(Duration::from_millis(500));
     let mut rounds: Vec<Duration> = thread_as(NOBODY, move || {
@@ -82,32 +82,4 @@ fn a_user_with_many_requests_does_not_delay_another() {
     rounds.sort_unstable();
     // Before, each of the three calls waited for all eight changes.
     assert!(rounds[4] < alone * 3 && rounds[8] < alone * 8, "{rounds:?}, and a change alone takes {alone:?}");
-}
-
-#[test]
-fn the_replay_of_a_long_history_does_not_delay_the_history_of_others() {
-    need!(carma_testing::root());
-    let lab = Lab::new();
-    let socket = lab.socket();
-    let path = socket.clone();
-    thread_as(BUSY, move || submit(&path, "many", Some((0..ARRAY).collect()))).join().unwrap();
-    let path = socket.clone();
-    // Read to the end of the history, alone.
-    let replay = |socket: &Path| {
-        let mut events = ask(socket, "GET", "/v1/events?after=0", "");
-        let last = format!("id: {ARRAY}\n");
-        while events.piece().is_some_and(|piece| !piece.contains(&last)) {}
-    };
-    let alone = thread_as(BUSY, move || timed(|| replay(&path))).join().unwrap();
-    let stop = Arc::new(AtomicBool::new(false));
-    let busy = repeat(&socket, &stop, 32, replay);
-    thread::sleep(Duration::from_millis(500));
-    let mut times: Vec<Duration> =
-        thread_as(NOBODY, move || (0..9).map(|_| timed(|| drop(ask(&socket, "GET", "/v1/history?limit=10", "").value()))).collect())
-            .join()
-            .unwrap();
-    stop.store(true, Ordering::Relaxed);
-    busy.into_iter().for_each(|client| client.join().unwrap());
-    times.sort_unstable();
-    assert!(times[4] < alone, "{times:?}, and a replay alone takes {alone:?}");
 }

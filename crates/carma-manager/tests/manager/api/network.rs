@@ -1,7 +1,7 @@
 //! Access over TCP: tokens, and TLS.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
@@ -116,6 +116,10 @@ fn with_a_certificate_everything_is_encrypted() {
         NetworkConfig { certificate: Some(folder.join("cert.pem")), key: Some(folder.join("key.pem")), ..settings(folder, 0o600) }
     });
     let lab = lab.unwrap();
+    // A handshake that begins and does not go on.
+    let mut unfinished = TcpStream::connect(lab.address.unwrap()).unwrap();
+    unfinished.set_read_timeout(Some(TIMEOUT)).unwrap();
+    unfinished.write_all(&[0x16, 3, 1]).unwrap();
     let ask = |scheme: &str| {
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--max-time", "60", "--output", "/dev/null", "--write-out", "%{http_code}", "--cacert"])
@@ -124,4 +128,5 @@ fn with_a_certificate_everything_is_encrypted() {
         String::from_utf8(curl.output().unwrap().stdout).unwrap()
     };
     assert_eq!(["https", "http"].map(ask), ["200", "400"]);
+    assert!(matches!(unfinished.read(&mut [0]), Ok(0)), "it is closed after a while");
 }
