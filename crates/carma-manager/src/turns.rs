@@ -57,7 +57,7 @@ struct Account<T> {
 
 impl<T> Account<T> {
     fn may_start(&self, full: bool) -> bool {
-        !self.waiting.is_empty() && !(full && self.running > 0)
+        !self.waiting.is_empty() && (self.running == 0 || !full)
     }
 }
 
@@ -228,14 +228,18 @@ mod tests {
             before in prop::collection::vec((1_u32..8, 1_u64..50), 0..200), after in prop::collection::vec((1_u32..8, 1_u64..50), 0..200),
         ) {
             let mut turns = Turns::new(Limits::at_most(1));
-            before.iter().for_each(|(user, cost)| turns.add(*user, *cost));
+            for (user, cost) in &before {
+                turns.add(*user, *cost);
+            }
             for _ in 0..before.len() / 2 {
                 let (user, cost) = turns.next().unwrap();
                 turns.done(user, MS * cost as u32);
             }
             // A new user comes, and all others go on sending.
             turns.add(9, 1);
-            after.iter().for_each(|(user, cost)| turns.add(*user, *cost));
+            for (user, cost) in &after {
+                turns.add(*user, *cost);
+            }
             let mut passed = Vec::new();
             loop {
                 let (user, cost) = turns.next().unwrap();
@@ -266,7 +270,9 @@ mod tests {
                 let places: Vec<usize> = seen.iter().filter(|(of, _)| *of == user).map(|(_, place)| *place).collect();
                 prop_assert!(places.is_sorted());
             }
-            running.into_iter().for_each(|(user, cost)| turns.done(user, MS * cost as u32));
+            for (user, cost) in running {
+                turns.done(user, MS * cost as u32);
+            }
             prop_assert!(turns.is_empty() && turns.running == 0);
         }
     }

@@ -49,7 +49,11 @@ pub fn as_nobody(program: &Path) -> Result<Command, Missing> {
     }
 }
 
-/// A thread of this process as another user, from the view of the kernel: sockets that it connects carry the user's credentials. Needs root.
+/// A thread of this process as another user, from the view of the kernel: sockets that it connects carry the user's credentials.
+///
+/// # Panics
+///
+/// The thread panics without root.
 pub fn thread_as<T: Send + 'static>(user: u32, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     thread::spawn(move || {
         // In this order: without root's rights, the groups cannot be changed.

@@ -21,9 +21,10 @@ const BUSY: u32 = 1;
 const QUIET: u32 = NOBODY;
 /// Jobs in the array of the busy user, unless the variable JOBS says otherwise.
 const ARRAY: u32 = 100_000;
-/// Duration of each measurement, and its fewest rounds.
+/// Duration of each measurement; longer for the fewest rounds, and at most this long.
 const MEASURED: Duration = Duration::from_secs(8);
 const ROUNDS: usize = 25;
+const MAX_MEASURED: Duration = Duration::from_secs(60);
 /// Limit for the 99th percentile on a quiet machine.
 const LONGEST: Duration = Duration::from_millis(100);
 /// What the measured user does in each round.
@@ -112,7 +113,7 @@ fn measure(socket: &Path) -> [Vec<Duration>; 3] {
     let mut client = connect(socket);
     let mut times: [Vec<Duration>; 3] = Default::default();
     let begin = Instant::now();
-    while begin.elapsed() < MEASURED || times[0].len() < ROUNDS {
+    while begin.elapsed() < MEASURED || (times[0].len() < ROUNDS && begin.elapsed() < MAX_MEASURED) {
         let mut job = None;
         let own = QueueQuery { user: Some(UserId(QUIET)), limit: Some(100), ..QueueQuery::default() };
         times[0].push(timed(|| job = client.submit(&submission(true, None)).unwrap().jobs.first().copied()));

@@ -13,7 +13,7 @@ use crate::event::{ByUser, JobEvent};
 /// The longest piece of an action. Inputs and other users wait for it.
 const PIECE: Duration = Duration::from_millis(2);
 /// The most jobs of a piece. Other users also wait until they are written.
-const MAX_JOBS: usize = 250;
+const MAX_JOBS: usize = 100;
 
 impl EngineState {
     /// Does a piece of an action. Returns the rest; the answer follows the last piece.
@@ -45,7 +45,7 @@ impl EngineState {
     }
 
     /// Ends an action while nothing can be written. Running jobs to cancel get their signal all the same; a second cancellation kills.
-    pub(crate) fn end_action(&mut self, mut action: Box<JobsAction>, reason: &str) {
+    pub(crate) fn end_action(&mut self, mut action: JobsAction, reason: &str) {
         if action.action == JobAction::Cancel && self.condition != Condition::Stopping {
             let running: Vec<_> = action.rest().filter_map(|job| self.attempts.of_job(job)).collect();
             for attempt in running {

@@ -12,7 +12,7 @@ use super::task::Task;
 /// The engine takes inputs at least this often, as far as pieces are short.
 const BUDGET: Duration = Duration::from_millis(5);
 /// A user with this many changes in a batch waits for the next one.
-const MAX_CHANGES: usize = 1000;
+const MAX_CHANGES: usize = 400;
 /// What a change costs: most of it is the time of the store.
 const CHANGE_COST: Duration = Duration::from_micros(10);
 
@@ -69,7 +69,7 @@ impl EngineState {
     /// Ends a task while nothing can be changed.
     fn end_task(&mut self, task: Task, reason: &str) {
         match task {
-            Task::Action(action) => self.end_action(action, reason),
+            Task::Action(action) => self.end_action(*action, reason),
             Task::Question(_) | Task::Forecast { .. } => drop(self.work_on(task)),
         }
     }

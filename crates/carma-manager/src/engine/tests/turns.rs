@@ -54,7 +54,7 @@ fn a_batch_holds_only_so_many_changes_of_one_user() {
         lab.engine.work();
     }
     let changes = lab.engine.decisions.batch.size();
-    assert!((1000..2000).contains(&changes), "{changes}");
+    assert!((400..800).contains(&changes), "{changes}");
     lab.settle();
 }
 

@@ -106,10 +106,7 @@ impl Shared {
         let (mut interval, mut last_check) = (FOLLOW_INTERVAL, None);
         loop {
             // Read after the check, so that the read has everything up to the end.
-            let (next, mut ended, read) = match self.blocking.run(log.user, move || log.read_more()).await {
-                Ok(more) => more,
-                Err(_) => return,
-            };
+            let Ok((next, mut ended, read)) = self.blocking.run(log.user, move || log.read_more()).await else { return };
             log = next;
             match read {
                 Ok(piece) if piece.is_empty() => {}

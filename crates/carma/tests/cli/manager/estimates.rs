@@ -146,7 +146,8 @@ fn a_cancelled_job_ends_its_dry_run_and_those_that_wait_for_a_turn() {
     // Two run, and two wait.
     let begun = until(|| Some(recorded(&pids)).filter(|pids| pids.len() >= 4));
     assert!(begun.iter().all(|pid| carma_gpu::process_started(*pid).is_some()));
-    for job in &jobs {
+    // Those that wait first: the end of one that runs lets another begin.
+    for job in jobs.iter().rev() {
         cancel(&lab, *job);
         assert_eq!(lab.outcome(*job), Outcome::Cancelled);
     }
@@ -172,7 +173,7 @@ fn slow_dry_runs_of_one_user_do_not_block_those_of_another() {
     let job = block_on(lab.handle().submit(nobody, jobs, None)).unwrap().jobs[0];
     until(|| lab.job(job).events.into_iter().find(|stored| stored.event.event.kind() == "estimated"));
     assert_eq!(recorded(&pids).len(), 4, "two of the slow ones run");
-    for job in slow {
+    for job in slow.into_iter().rev() {
         cancel(&lab, job);
     }
     until(|| recorded(&pids).iter().all(|pid| carma_gpu::process_started(*pid).is_none()).then_some(()));
