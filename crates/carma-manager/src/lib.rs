@@ -41,6 +41,7 @@ pub mod supervise;
 pub mod tally;
 pub mod terminal;
 pub mod token;
+mod turns;
 pub mod umask;
 pub mod units;
 mod untrusted;

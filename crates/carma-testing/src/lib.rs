@@ -10,7 +10,7 @@ mod resources;
 mod skip;
 
 pub use missing::Missing;
-pub use resources::{NOBODY, as_nobody, program, published_data, root};
+pub use resources::{NOBODY, as_nobody, program, published_data, root, thread_as};
 pub use skip::record;
 
 /// Ends the test that calls it as skipped, because of a [`Missing`].

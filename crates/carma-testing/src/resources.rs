@@ -4,7 +4,11 @@ use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread::{self, JoinHandle};
 use std::{env, fs};
+
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 
 use crate::Missing;
 
@@ -43,4 +47,19 @@ pub fn as_nobody(program: &Path) -> Result<Command, Missing> {
     } else {
         Err(Missing::SharedProgram(program.to_owned()))
     }
+}
+
+/// A thread of this process as another user, from the view of the kernel: sockets that it connects carry the user's credentials.
+///
+/// # Panics
+///
+/// The thread panics without root.
+pub fn thread_as<T: Send + 'static>(user: u32, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    thread::spawn(move || {
+        // In this order: without root's rights, the groups cannot be changed.
+        let changed =
+            set_thread_groups(&[]).and_then(|()| set_thread_gid(Gid::from_raw(user))).and_then(|()| set_thread_uid(Uid::from_raw(user)));
+        changed.unwrap_or_else(|error| panic!("cannot become user {user}: {error}"));
+        work()
+    })
 }

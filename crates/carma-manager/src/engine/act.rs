@@ -65,6 +65,7 @@ impl EngineState {
         let event = JobEvent::Finished { outcome: outcome.clone(), text: outcome.to_string() };
         self.decisions.note(job, event, format!("{job} {outcome}"));
         tallies::count_finish(&mut self.decisions, outcome);
+        self.estimates.stop(job);
         self.decisions.batch.effects.push(Effect::Forget(job));
     }
 }

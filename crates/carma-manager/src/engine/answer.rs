@@ -8,7 +8,7 @@ use super::question::Question;
 use super::refusal::{refused, unavailable};
 use super::state::{Condition, EngineState};
 use super::views::View;
-use crate::api::{JobAction, Notification, Problem, Shutdown};
+use crate::api::{Notification, Problem, Shutdown};
 use crate::store::Change;
 
 impl EngineState {
@@ -27,7 +27,6 @@ impl EngineState {
         match question {
             Question::Submit { owner, jobs, key, reply } => self.submit(&owner, jobs, key, reply),
             Question::Forecast { owner, jobs, reply } => self.forecast_requested(owner, jobs, reply),
-            Question::Act { jobs, action, by, reply } => self.act_on_jobs(jobs, &action, &by, reply),
             Question::Drain { device, drained, by, reply } => match self.gpus.drain(&mut self.decisions, device, drained, &by) {
                 Ok(()) => self.decisions.answer(reply, ()),
                 Err(error) => drop(reply.send(Err(refused(&error)))),
@@ -58,10 +57,6 @@ impl EngineState {
         let problem = || unavailable(reason);
         match question {
             Question::Submit { reply, .. } => drop(reply.send(Err(problem()))),
-            Question::Act { jobs, action: JobAction::Cancel, by, reply } if self.condition != Condition::Stopping => {
-                self.cancel_unrecorded(jobs, &by, reason, reply);
-            }
-            Question::Act { reply, .. } => drop(reply.send(Err(problem()))),
             Question::Drain { reply, .. } | Question::Configure { reply, .. } | Question::Notify { reply, .. } => {
                 drop(reply.send(Err(problem())));
             }

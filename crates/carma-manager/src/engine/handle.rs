@@ -10,7 +10,9 @@ use tokio::sync::{broadcast, oneshot};
 use super::accounting::recent::{Recent, SampleFilter};
 use super::decide::{Reply, SharedClock};
 use super::input::Input;
+use super::jobs_action::JobsAction;
 use super::question::Question;
+use super::task::Task;
 use crate::api::{
     ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, Notification, Problem, ProblemKind, Queue, QueueQuery, RecentSamples,
     ShareRow, Shutdown, Status, Submitted, Update, Why,
@@ -27,6 +29,8 @@ use crate::submission_key::SubmissionKey;
 #[derive(Debug, Clone)]
 pub struct Handle {
     pub(crate) inputs: Sender<Input>,
+    /// Who asks: users take turns.
+    pub(crate) user: u32,
     pub(crate) updates: broadcast::Sender<(UnixMillis, Update)>,
     pub(crate) recent: Arc<Recent>,
     pub(crate) clock: SharedClock,
@@ -34,20 +38,25 @@ pub struct Handle {
 }
 
 impl Handle {
+    /// The engine for a user, whose questions it answers in turn with those of others.
+    pub(crate) fn of(&self, user: u32) -> Self {
+        Self { user, ..self.clone() }
+    }
+
     /// Accepts jobs of a user, all or none: one, or those of one array or sweep. Answered after the commit.
     /// Dependencies must be given by job number. A key that this user gave before gets the first answer again, and creates nothing.
     pub async fn submit(&self, owner: Owner, jobs: ValidJobs, key: Option<SubmissionKey>) -> Result<Submitted, Problem> {
-        self.ask(|reply| Question::Submit { owner, jobs, key, reply }).await
+        self.of(owner.uid).ask(|reply| Question::Submit { owner, jobs, key, reply }).await
     }
 
     /// Where jobs would run if they were submitted now.
     pub async fn forecast(&self, owner: Owner, jobs: ValidJobs) -> Result<Vec<Forecast>, Problem> {
-        self.ask(|reply| Question::Forecast { owner, jobs, reply }).await
+        self.of(owner.uid).ask(|reply| Question::Forecast { owner, jobs, reply }).await
     }
 
-    /// Changes jobs for an authorised user. Answered after the commit.
+    /// Changes jobs for an authorised user, piece by piece. Answered when all of them are written.
     pub async fn act(&self, jobs: Vec<JobId>, action: JobAction, by: String) -> Result<ActionResult, Problem> {
-        self.ask(|reply| Question::Act { jobs, action, by, reply }).await
+        self.assign(|reply| Task::Action(Box::new(JobsAction::new(jobs, action, by, reply)))).await
     }
 
     /// Drains a device, or resumes it.
@@ -128,12 +137,12 @@ impl Handle {
 
     /// Stores valid notifications of a user. Answered after the commit.
     pub async fn set_notifications(&self, uid: u32, notifications: Vec<Notification>) -> Result<(), Problem> {
-        self.ask(|reply| Question::Notify { uid, notifications, reply }).await
+        self.of(uid).ask(|reply| Question::Notify { uid, notifications, reply }).await
     }
 
     /// Sends a test message over all channels of a user. Returns the results.
     pub async fn try_notifications(&self, owner: Owner) -> Result<Vec<ChannelTest>, Problem> {
-        self.ask(|reply| Question::TryNotifications { owner, reply }).await
+        self.of(owner.uid).ask(|reply| Question::TryNotifications { owner, reply }).await
     }
 
     /// Stops the manager. Answered at once.
@@ -147,9 +156,13 @@ impl Handle {
     }
 
     async fn ask<T>(&self, question: impl FnOnce(Reply<T>) -> Question) -> Result<T, Problem> {
+        self.assign(|reply| Task::Question(question(reply))).await
+    }
+
+    async fn assign<T>(&self, task: impl FnOnce(Reply<T>) -> Task) -> Result<T, Problem> {
         let gone = || ProblemKind::Unavailable.because("the manager is stopping");
         let (reply, answer) = oneshot::channel();
-        self.inputs.send(Input::Question(question(reply))).map_err(|_| gone())?;
+        self.inputs.send(Input::Task { user: self.user, task: task(reply) }).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 }

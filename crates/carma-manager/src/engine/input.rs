@@ -2,7 +2,7 @@
 
 use super::estimates::{EstimateOrder, Estimated};
 use super::gpus::GpuReport;
-use super::question::Question;
+use super::task::Task;
 use crate::executor::Report;
 use crate::host::HostReading;
 use crate::store::WriteError;
@@ -10,8 +10,8 @@ use crate::store::WriteError;
 /// An input of the engine.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// A question of a user or operator.
-    Question(Question),
+    /// A task of a user or operator.
+    Task { user: u32, task: Task },
     /// The result of writing a batch.
     Written(Result<(), WriteError>),
     /// A report about an attempt.

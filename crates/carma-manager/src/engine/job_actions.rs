@@ -1,57 +1,60 @@
 //! Actions of users and operators on jobs.
 
-use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use carma_core::{Event, JobId, Signal, State};
 
-use super::cancellations::Cancellations;
-use super::decide::{Effect, Reply};
-use super::refusal::{cause, refused, unavailable};
-use super::state::EngineState;
-use crate::api::{ActionFailure, ActionResult, JobAction, JobChange, Problem, ProblemKind};
+use super::jobs_action::JobsAction;
+use super::refusal::{refused, unavailable};
+use super::state::{Condition, EngineState};
+use crate::api::{JobAction, JobChange, Problem, ProblemKind};
 use crate::event::{ByUser, JobEvent};
 
+/// The longest piece of an action. Inputs and other users wait for it.
+const PIECE: Duration = Duration::from_millis(2);
+/// The most jobs of a piece. Other users also wait until they are written.
+const MAX_JOBS: usize = 100;
+
 impl EngineState {
-    pub(crate) fn act_on_jobs(&mut self, jobs: Vec<JobId>, action: &JobAction, by: &str, reply: Reply<ActionResult>) {
-        let (mut acted, mut signalled) = (ActionResult::default(), BTreeSet::new());
-        for job in jobs {
-            match self.act_on_job(job, action, by) {
-                Ok(()) => {
-                    if *action == JobAction::Cancel && self.is_active(job) {
-                        self.cancellations.add(job, by);
-                        signalled.insert(job);
-                    }
-                    acted.done.push(job);
+    /// Does a piece of an action. Returns the rest; the answer follows the last piece.
+    pub(crate) fn act_on_some(&mut self, mut action: Box<JobsAction>) -> Option<Box<JobsAction>> {
+        let begin = Instant::now();
+        for _ in 0..MAX_JOBS {
+            let Some((job, is_last)) = action.next() else { break };
+            let cancels_running = action.action == JobAction::Cancel && self.is_active(job);
+            if cancels_running && !is_last {
+                action.postpone(job);
+            } else {
+                let result = self.act_on_job(job, &action.action, &action.by);
+                if cancels_running && result.is_ok() {
+                    self.cancellations.add(job, &action.by);
+                    action.signalled(job);
                 }
-                Err(problem) => acted.not_done.push(ActionFailure { job, reason: problem.message }),
+                action.acted_on(job, result);
+            }
+            if begin.elapsed() >= PIECE {
+                break;
             }
         }
-        if signalled.is_empty() {
-            return self.decisions.answer(reply, acted);
+        if action.is_done() {
+            action.answer(&mut self.decisions.batch);
+            return None;
         }
-        let answer = move |written: Result<(), Problem>| {
-            let not_written =
-                |problem: Problem| Cancellations::not_recorded(acted.clone(), |job| signalled.contains(&job), cause(&problem));
-            drop(reply.send(Ok(written.map_or_else(not_written, |()| acted.clone()))));
-        };
-        self.decisions.batch.effects.push(Effect::Answer(Box::new(answer)));
+        action.count_written(&mut self.decisions.batch);
+        Some(action)
     }
 
-    /// Signals running jobs while nothing can be written. A second cancellation kills.
-    pub(crate) fn cancel_unrecorded(&mut self, jobs: Vec<JobId>, by: &str, reason: &str, reply: Reply<ActionResult>) {
-        let mut signalled = BTreeSet::new();
-        for attempt in jobs.iter().filter_map(|job| self.attempts.of_job(*job)) {
-            let signal = if self.cancellations.add(attempt.job, by) { Signal::Terminate } else { Signal::Kill };
-            self.attempts.signal(attempt, signal);
-            signalled.insert(attempt.job);
+    /// Ends an action while nothing can be written. Running jobs to cancel get their signal all the same; a second cancellation kills.
+    pub(crate) fn end_action(&mut self, mut action: JobsAction, reason: &str) {
+        if action.action == JobAction::Cancel && self.condition != Condition::Stopping {
+            let running: Vec<_> = action.rest().filter_map(|job| self.attempts.of_job(job)).collect();
+            for attempt in running {
+                let signal = if self.cancellations.add(attempt.job, &action.by) { Signal::Terminate } else { Signal::Kill };
+                self.attempts.signal(attempt, signal);
+                action.signalled(attempt.job);
+            }
         }
-        let answer = if signalled.is_empty() {
-            Err(unavailable(reason))
-        } else {
-            let acted = ActionResult { done: jobs, not_done: Vec::new() };
-            Ok(Cancellations::not_recorded(acted, |job| signalled.contains(&job), reason))
-        };
-        drop(reply.send(answer));
+        action.answer_unwritten(unavailable(reason));
     }
 
     fn is_active(&self, job: JobId) -> bool {

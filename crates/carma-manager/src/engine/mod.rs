@@ -1,12 +1,12 @@
 //! The engine: one thread around the decision core.
 //!
 //! ```text
-//!  questions (Handle) ────────┐
+//!  tasks of users (Handle) ───┐
 //!  executor: attempts         │             ┌─► actions ─► batch of changes ─► store ─► effects: starts, signals, answers
 //!  gpus: samples and changes  ┼─► Input ─► core    (one batch on its way to the disk at a time)
 //!  host, estimates, timers ───┘
 //!
-//!  what the engine does:  run (the loop), react (inputs), act (actions of the core), answer (questions), submit, forecast, job_actions, restore, housekeeping
+//!  what the engine does:  run (the loop), react (inputs), act (actions of the core), work (tasks, in turns), answer (questions), submit, forecast, job_actions, restore, housekeeping
 //!                          │ all work on
 //!  its parts:             state ──► views ──► accounting ──► attempts ──► gpus, jobs ──► decide        estimates, host, listeners, writer: beside them
 //! ```
@@ -31,6 +31,7 @@ mod housekeeping;
 mod input;
 mod job_actions;
 mod jobs;
+mod jobs_action;
 mod keyed;
 mod listeners;
 mod log_removal;
@@ -45,10 +46,12 @@ mod secrets;
 mod setup;
 mod state;
 mod submit;
+mod task;
 #[cfg(test)]
 mod tests;
 mod timetable;
 mod views;
+mod work;
 mod writer;
 
 pub(crate) use accounting::measured;

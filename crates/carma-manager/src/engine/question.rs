@@ -3,9 +3,7 @@
 use carma_core::{DeviceId, JobId, Settings};
 
 use super::decide::Reply;
-use crate::api::{
-    ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, Notification, Queue, QueueQuery, ShareRow, Shutdown, Status, Submitted, Why,
-};
+use crate::api::{ChannelTest, Forecast, GpuDetail, Notification, Queue, QueueQuery, ShareRow, Shutdown, Status, Submitted, Why};
 use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::Owner;
@@ -17,7 +15,6 @@ use crate::submission_key::SubmissionKey;
 pub(crate) enum Question {
     Submit { owner: Owner, jobs: ValidJobs, key: Option<SubmissionKey>, reply: Reply<Submitted> },
     Forecast { owner: Owner, jobs: ValidJobs, reply: Reply<Vec<Forecast>> },
-    Act { jobs: Vec<JobId>, action: JobAction, by: String, reply: Reply<ActionResult> },
     Drain { device: DeviceId, drained: bool, by: String, reply: Reply<()> },
     Why { job: JobId, reply: Reply<Why> },
     Queue { query: QueueQuery, reply: Reply<Queue> },

@@ -9,6 +9,7 @@ use super::estimates::Purpose;
 use super::gpus::GpuReport;
 use super::input::Input;
 use super::state::EngineState;
+use super::task::Task;
 use crate::event::JobEvent;
 use crate::executor::{Leftovers, Report};
 use crate::judge::Judgement;
@@ -30,9 +31,11 @@ impl EngineState {
             }
             Input::Estimated(order, estimated) => match order.purpose {
                 Purpose::Job(job) => self.estimated(job, &order.request, *estimated),
-                Purpose::Forecast { jobs, reply } => drop(reply.send(self.forecast(&order.owner, jobs, Some(&estimated)))),
+                Purpose::Forecast { jobs, reply } => {
+                    self.add_task(order.owner.uid, Task::Forecast { owner: order.owner, jobs, estimated, reply });
+                }
             },
-            Input::Question(_) | Input::Written(_) => {}
+            Input::Task { .. } | Input::Written(_) => {}
         }
     }
 

@@ -32,6 +32,7 @@ use super::writer::Writer;
 use crate::executor::{Adopted, Executor};
 use crate::notifications::NotifierHandle;
 use crate::store::{JobFilter, Loaded, Reader, Store, UnfinishedJob, UnixMillis};
+use crate::turns::{Limits, Turns};
 
 /// The file with the usage of attempts so far.
 const METER: &str = "meter.json";
@@ -68,6 +69,7 @@ impl EngineState {
             attempts: Attempts::new(executor),
             keyed: KeyedSubmissions::default(),
             cancellations: Cancellations::default(),
+            tasks: Turns::new(Limits::at_most(1)),
             jobs: Jobs::default(),
             timetable: Timetable::new(),
             condition: Condition::Working,

@@ -19,6 +19,7 @@ use super::state::{Condition, EngineState};
 use crate::executor::{Executor, LocalExecutor, LocalSettings};
 use crate::heartbeat::{Heartbeat, Heartbeats, LONGEST_SLEEP, Part};
 use crate::store::{Change, Store, WriteError};
+use crate::turns::OWN;
 
 /// Updates that are buffered for slow listeners.
 const UPDATES: usize = 4096;
@@ -39,6 +40,7 @@ impl Engine {
         let (inputs, inbox) = channel();
         let handle = Handle {
             inputs,
+            user: OWN,
             updates: broadcast::channel(UPDATES).0,
             recent: Arc::default(),
             clock: SharedClock::new(),
@@ -106,6 +108,7 @@ impl EngineState {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return false,
         }
+        self.work();
         match &self.condition {
             Condition::Unavailable { since, .. } if since.elapsed() >= RETRY => self.try_again(inbox),
             Condition::Unavailable { .. } => {}
@@ -128,6 +131,9 @@ impl EngineState {
         if matches!(self.condition, Condition::Unavailable { .. }) {
             return RETRY;
         }
+        if self.has_work() {
+            return Duration::ZERO;
+        }
         let housekeeping = self.timetable.until_housekeeping();
         let timer = self.decisions.scheduler().next_wakeup().map(|time| self.decisions.clock.until(time));
         timer.map_or(housekeeping, |timer| timer.min(housekeeping))
@@ -145,13 +151,13 @@ impl EngineState {
         self.act();
     }
 
-    /// Takes an input and acts on what the core decides.
+    /// Takes an input and acts on what the core decides. Tasks wait for their turn.
     pub(crate) fn take(&mut self, input: Input) {
         if matches!(self.condition, Condition::Unavailable { .. }) {
             return self.take_while_unavailable(input);
         }
         match input {
-            Input::Question(question) => self.answer(question),
+            Input::Task { user, task } => return self.add_task(user, task),
             Input::Written(Ok(())) => {
                 let effects = self.writer.written();
                 self.carry_out(effects);
@@ -215,7 +221,7 @@ impl EngineState {
     /// Takes an input while nothing can be decided. Dropped inputs come again: the sampler samples again, and the executor repeats its reports.
     fn take_while_unavailable(&mut self, input: Input) {
         match input {
-            Input::Question(question) => self.answer(question),
+            Input::Task { user, task } => self.add_task(user, task),
             Input::Gpus(report) => self.gpus.ignore(&report),
             _ => {}
         }

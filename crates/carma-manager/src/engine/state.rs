@@ -15,11 +15,13 @@ use super::listeners::Listeners;
 use super::log_space::LogSpace;
 use super::secrets::SecretCleaner;
 use super::setup::Setup;
+use super::task::Task;
 use super::timetable::Timetable;
 use super::views::View;
 use super::writer::Writer;
 use crate::heartbeat::Heartbeats;
 use crate::store::{Reader, UnixMillis};
+use crate::turns::Turns;
 
 /// The condition of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub(crate) struct EngineState {
     pub(crate) secrets: SecretCleaner,
     pub(crate) keyed: KeyedSubmissions,
     pub(crate) cancellations: Cancellations,
+    /// Tasks of users that are not done.
+    pub(crate) tasks: Turns<Task>,
     pub(crate) condition: Condition,
     /// Nothing more is launched, and the engine ends with the last attempt.
     pub(crate) draining: bool,

@@ -90,7 +90,7 @@ impl EngineState {
         let id = spec.id;
         self.jobs.add(id, JobMeta { name: request.name.clone(), owner: owner.clone(), submitted });
         if let Some(method) = method {
-            self.estimates.order(EstimateOrder { purpose: Purpose::Job(id), request: request.clone(), owner: owner.clone(), method });
+            self.estimates.order(EstimateOrder::new(Purpose::Job(id), request.clone(), owner.clone(), method));
         }
         self.decisions.batch.tallies.count(Tally::Submitted);
         self.decisions.batch.accepted.push(AcceptedJob { job: id, request, owner: owner.clone(), submitted });
@@ -185,6 +185,7 @@ impl EngineState {
 
     /// An estimate is ready or has failed. The job is queued now, unless its user holds it.
     pub(crate) fn estimated(&mut self, job: JobId, request: &JobRequest, mut estimated: Estimated) {
+        self.estimates.is_ready(job);
         let Some(known) = self.decisions.job(job).filter(|job| job.state.outcome().is_none()) else { return };
         let mut spec = known.spec.clone();
         let note = self.estimates.add_to(&mut spec, request, Some(&estimated));
@@ -207,7 +208,7 @@ impl EngineState {
     /// Estimates a waiting job again, or queues it if it gets no estimate any more.
     pub(crate) fn estimate_again(&mut self, job: JobId, request: JobRequest, owner: Owner) {
         if let Some(method) = self.estimates.method(&request) {
-            self.estimates.order(EstimateOrder { purpose: Purpose::Job(job), request, owner, method });
+            self.estimates.order(EstimateOrder::new(Purpose::Job(job), request, owner, method));
         } else {
             let _ = self.decisions.tell(Event::EstimateReady { job, estimate: Box::default() });
             self.decisions.batch.changed.insert(job);

@@ -17,6 +17,7 @@ use crate::heartbeat::{Heartbeats, Part};
 use crate::pool::Pool;
 use crate::store::{Store, StoreError};
 use crate::supervise::{ExitWatch, FolderError};
+use crate::turns::Limits;
 
 /// Attempts that are started at the same time. Most of a start is waiting.
 const THREADS: usize = 4;
@@ -50,7 +51,7 @@ impl LocalExecutor {
                 tracker.found(attempt, state);
             }
         })?;
-        let starts = Pool::start("launches", THREADS, || {
+        let starts = Pool::start("launches", Limits::at_most(THREADS), || {
             let (reader, tracker) = (store.reader()?, Arc::downgrade(&tracker));
             Ok::<_, ExecutorError>(move |order: Box<StartOrder>| {
                 let Some(tracker) = tracker.upgrade() else { return false };

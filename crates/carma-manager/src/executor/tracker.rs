@@ -79,7 +79,7 @@ impl Tracker {
     /// Hands an order to a thread that starts attempts.
     pub(super) fn order(&self, order: Box<StartOrder>) {
         if let Some(threads) = self.threads.get() {
-            threads.starts.add(order);
+            threads.starts.add(order.owner.uid, order);
         }
     }
 

@@ -18,6 +18,8 @@ use crate::untrusted::{open_file, remove_tree};
 
 /// Timeout for a killed helper to end. One that is stuck in the kernel takes longer.
 const GRACE: Duration = Duration::from_secs(10);
+/// How often a running helper is checked for whether it is still needed.
+const CHECK_PERIOD: Duration = Duration::from_millis(200);
 
 /// A helper runs code of its user: an import of a dry run may start threads, but not thousands of processes.
 pub(crate) const HELPER_LIMITS: HostLimits = HostLimits { memory: None, cpus: None, processes: Some(4096), gpus: None };
@@ -46,6 +48,9 @@ pub enum HelperError {
     /// It exceeded its time limit and was killed.
     #[error("it was not done within {} s", .0.as_secs())]
     Late(Duration),
+    /// Nobody waits for its result any more.
+    #[error("it was stopped: its result is no longer needed")]
+    NotNeeded,
     /// How it ended is unknown.
     #[error("its supervisor was killed")]
     Lost,
@@ -84,8 +89,19 @@ impl HelperFolders {
 
 /// Runs a helper in a new folder to its end, or kills it at its time limit. The caller removes the folder.
 pub fn run_helper(folder: &AttemptFolder, plan: &Plan, program: &Path, limit: Duration) -> Result<HelperOutput, HelperError> {
+    run_helper_while(folder, plan, program, limit, || true)
+}
+
+/// The same, as long as its result is needed. All of its processes are killed otherwise.
+pub(crate) fn run_helper_while(
+    folder: &AttemptFolder,
+    plan: &Plan,
+    program: &Path,
+    limit: Duration,
+    is_needed: impl Fn() -> bool,
+) -> Result<HelperOutput, HelperError> {
     Prepared::new(folder.clone())?.launch(plan, program)?;
-    match wait(folder, limit)? {
+    match wait(folder, limit, &is_needed)? {
         AttemptState::Ended(ended) => {
             if let Exit::NotStarted(reason) = ended.exit {
                 return Err(HelperError::NotStarted(reason));
@@ -100,21 +116,21 @@ pub fn run_helper(folder: &AttemptFolder, plan: &Plan, program: &Path, limit: Du
         AttemptState::Running(supervised) => {
             let _ = supervised.signal(Signal::Kill);
             // No part of it may run beside the next helper.
-            wait(folder, GRACE)?;
-            Err(HelperError::Late(limit))
+            wait(folder, GRACE, || true)?;
+            Err(if is_needed() { HelperError::Late(limit) } else { HelperError::NotNeeded })
         }
         AttemptState::Starting | AttemptState::NeverStarted | AttemptState::Lost => Err(HelperError::Lost),
     }
 }
 
-/// Its state when it has ended or the time is up.
-fn wait(folder: &AttemptFolder, limit: Duration) -> Result<AttemptState, FolderError> {
+/// Its state when it has ended, the time is up, or it is no longer needed.
+fn wait(folder: &AttemptFolder, limit: Duration, is_needed: impl Fn() -> bool) -> Result<AttemptState, FolderError> {
     let until = Instant::now() + limit;
     loop {
         let standing = find(folder)?;
         let left = until.saturating_duration_since(Instant::now());
         match &standing {
-            AttemptState::Running(supervised) if !left.is_zero() => supervised.wait(left),
+            AttemptState::Running(supervised) if !left.is_zero() && is_needed() => supervised.wait(left.min(CHECK_PERIOD)),
             _ => return Ok(standing),
         }
     }

@@ -16,7 +16,7 @@ mod user_task;
 pub use checkpoints::CheckpointTerms;
 pub(crate) use checkpoints::{CHECKPOINT_SIGNAL, checkpoint_folder};
 pub use error::PlanError;
-pub(crate) use helper::{HELPER_LIMITS, HelperFolders, removal_folder};
+pub(crate) use helper::{HELPER_LIMITS, HelperFolders, removal_folder, run_helper_while};
 pub use helper::{HelperError, HelperOutput, remove_container, run_helper};
 pub use host_facts::{CondaPrefix, Lookup};
 pub use look_up::look_up;

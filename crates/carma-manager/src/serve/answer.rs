@@ -6,13 +6,14 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
-use axum::http::header::CONTENT_LENGTH;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::JoinError;
 use tokio::time::timeout;
 
 use super::Shared;
@@ -72,9 +73,37 @@ impl From<JoinError> for Problem {
     }
 }
 
-/// Runs long work on another thread, so that other requests do not wait.
-pub(super) async fn off_thread<T: Send + 'static>(long: bool, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
-    if long { Ok(spawn_blocking(work).await?) } else { Ok(work()) }
+impl Shared {
+    /// Runs long work of a user on another thread, so that other requests do not wait.
+    pub(super) async fn off_thread<T: Send + 'static>(
+        &self,
+        user: u32,
+        long: bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        if long { self.blocking.run(user, work).await } else { Ok(work()) }
+    }
+
+    /// A long answer to a user, written in their turn: others do not wait for it.
+    pub(super) async fn long_answer(&self, user: u32, answer: impl Serialize + Send + 'static) -> Result<LongAnswer, Problem> {
+        self.blocking.run(user, move || LongAnswer::new(&answer)).await?
+    }
+}
+
+/// A JSON answer that is written already.
+#[derive(Debug)]
+pub(super) struct LongAnswer(Vec<u8>);
+
+impl LongAnswer {
+    pub(super) fn new(answer: &impl Serialize) -> Result<Self, Problem> {
+        serde_json::to_vec(answer).map(Self).map_err(|error| ProblemKind::Internal.because(error.to_string()))
+    }
+}
+
+impl IntoResponse for LongAnswer {
+    fn into_response(self) -> Response {
+        ([(CONTENT_TYPE, "application/json")], self.0).into_response()
+    }
 }
 
 /// The body of a request, its size, and the permit of a large one.
@@ -95,7 +124,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<Arc<Shared>> for JsonBody
         let received = timeout(BODY_TIMEOUT, receive(request.into_body(), &shared.large_bodies, uid)).await;
         let (body, permit) = received.map_err(|_| ProblemKind::Invalid.because("the body did not arrive within a minute"))??;
         let size = body.len();
-        let value = off_thread(permit.is_some(), move || parse(&body)).await??;
+        let value = shared.off_thread(uid, permit.is_some(), move || parse(&body)).await??;
         Ok(Self { value, size, permit })
     }
 }

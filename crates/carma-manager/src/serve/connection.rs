@@ -24,16 +24,24 @@ use tokio_rustls::server::TlsStream;
 
 use super::ServeError;
 use super::access::{Access, Peer};
-use super::connection_limit::{ConnectionLimit, ConnectionSlot, SlotOwner};
+use super::connection_limit::{ConnectionLimit, ConnectionSlot, SharedSlot, SlotOwner};
 use super::listen::Listeners;
 use super::pages::Pages;
 use super::refuse::{NOT_ENCRYPTED, REFUSAL_TIMEOUT, refuse};
 use super::stalled::{BufferedAnswer, StallGuard};
 use super::users::UserKey;
+use crate::api::ProblemKind;
 
-/// Maximum number of connections: of all, and of one user or address.
-const MAX_CONNECTIONS: usize = 4096;
+/// Maximum number of connections of users of this host: of all, and of one.
+const MAX_LOCAL: usize = 4096;
 const MAX_PER_OWNER: usize = 1024;
+/// The same for users who have sent a valid token over the network.
+const MAX_NETWORK: usize = 2048;
+/// The same for clients at network addresses that have not. They can never take the connections of others.
+const MAX_UNKNOWN: usize = 512;
+const MAX_PER_ADDRESS: usize = 128;
+/// The same at the address that serves only metrics, to everybody.
+const MAX_METRICS: usize = 64;
 /// Additional connections for operators.
 const RESERVED: usize = 64;
 /// Parallel lookups whether a caller is an operator, when all other connections are taken.
@@ -55,16 +63,25 @@ pub(super) struct Connections {
     open: Router,
     pages: Arc<Pages>,
     access: Arc<Access>,
-    limit: Arc<ConnectionLimit>,
+    limits: ConnectionLimits,
     operator_lookups: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
+}
+
+/// Limits that do not depend on each other.
+#[derive(Clone)]
+struct ConnectionLimits {
+    local: Arc<ConnectionLimit>,
+    network: Arc<ConnectionLimit>,
+    /// Over the network, before a valid token was sent.
+    unknown: Arc<ConnectionLimit>,
+    metrics: Arc<ConnectionLimit>,
 }
 
 /// An accepted connection.
 struct Connection {
     peer: Peer,
-    /// Shared with the terminal that an upgraded connection becomes.
-    slot: Arc<ConnectionSlot>,
+    slot: SharedSlot,
     guard: ShutdownGuard,
 }
 
@@ -77,7 +94,7 @@ struct ShutdownGuard {
 
 impl Connection {
     fn new(peer: Peer, slot: ConnectionSlot, guard: &ShutdownGuard) -> Self {
-        Self { peer, slot: Arc::new(slot), guard: guard.clone() }
+        Self { peer, slot: SharedSlot::new(slot), guard: guard.clone() }
     }
 }
 
@@ -88,7 +105,12 @@ impl Connections {
             open,
             pages: Arc::new(pages),
             access: Arc::new(access),
-            limit: ConnectionLimit::new(MAX_CONNECTIONS, MAX_PER_OWNER, RESERVED),
+            limits: ConnectionLimits {
+                local: ConnectionLimit::new(MAX_LOCAL, MAX_PER_OWNER, RESERVED),
+                network: ConnectionLimit::new(MAX_NETWORK, MAX_PER_OWNER, 0),
+                unknown: ConnectionLimit::new(MAX_UNKNOWN, MAX_PER_ADDRESS, 0),
+                metrics: ConnectionLimit::new(MAX_METRICS, MAX_METRICS, 0),
+            },
             operator_lookups: Arc::new(Semaphore::new(OPERATOR_LOOKUPS)),
             refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
         }
@@ -138,7 +160,7 @@ impl Connections {
             let stream = accept(|| listener.accept()).await.0;
             let Ok(peer) = stream.peer_cred() else { continue };
             let (of, key) = (SlotOwner::User(peer.uid()), UserKey::Numbered { uid: peer.uid(), gid: peer.gid() });
-            match self.limit.take(of) {
+            match self.limits.local.take(of) {
                 Some(slot) => tokio::spawn(self.clone().serve_connection(stream, Connection::new(Peer::Local(key), slot, guard))),
                 // A user lookup may be slow; the next connection does not wait for it.
                 None => tokio::spawn(self.clone().serve_operator(stream, of, key, guard.clone())),
@@ -154,9 +176,10 @@ impl Connections {
         guard: &ShutdownGuard,
     ) -> io::Result<Infallible> {
         let listener = TcpListener::from_std(listener.try_clone()?)?;
+        let limit = if matches!(peer, Peer::Unauthenticated) { &self.limits.metrics } else { &self.limits.unknown };
         loop {
             let (stream, address) = accept(|| listener.accept()).await;
-            match self.limit.take(SlotOwner::Address(address.ip().to_canonical())) {
+            match limit.take(SlotOwner::Address(address.ip().to_canonical())) {
                 Some(slot) => {
                     tokio::spawn(self.clone().serve_from_network(stream, tls.cloned(), Connection::new(peer.clone(), slot, guard)))
                 }
@@ -168,7 +191,7 @@ impl Connections {
     /// Accepts an operator on a reserved slot.
     async fn serve_operator(self, stream: UnixStream, of: SlotOwner, key: UserKey, guard: ShutdownGuard) {
         let slot = match self.operator_lookups.try_acquire() {
-            Ok(_lookup) if self.access.is_operator(&key).await => self.limit.take_reserved(of),
+            Ok(_lookup) if self.access.is_operator(&key).await => self.limits.local.take_reserved(of),
             _ => None,
         };
         match slot {
@@ -217,12 +240,14 @@ impl Connections {
         let service = service_fn(|mut request: hyper::Request<Incoming>| {
             let (peer, access, router) = (connection.peer.clone(), Arc::clone(&self.access), router.clone());
             let (file, held) = (self.pages.answer(&request), held.clone());
-            request.extensions_mut().insert(Arc::clone(&connection.slot));
+            request.extensions_mut().insert(connection.slot.clone());
+            let (slot, known) = (connection.slot.clone(), Arc::clone(&self.limits.network));
             async move {
                 let answer = match file {
                     _ if open => router.call(request).await?,
                     Some(file) => file,
                     None => match access.caller(&peer, request.headers()).await {
+                        Ok(caller) if matches!(peer, Peer::Network) && !slot.move_to(&known, caller.uid) => too_many(),
                         Ok(caller) => {
                             request.extensions_mut().insert(caller);
                             router.call(request).await?
@@ -251,6 +276,11 @@ impl Connections {
             }
         }
     }
+}
+
+/// The answer to a known user with too many connections over the network.
+fn too_many() -> Response {
+    ProblemKind::Unavailable.because("you have too many connections: close some").into_response()
 }
 
 /// Starts TLS. A client that speaks plain HTTP gets an answer in plain HTTP.

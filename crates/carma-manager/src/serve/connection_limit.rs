@@ -31,6 +31,26 @@ pub(super) struct ConnectionSlot {
     limit: Arc<ConnectionLimit>,
 }
 
+/// The slot of a connection, shared with the terminal that an upgraded connection becomes.
+#[derive(Debug, Clone)]
+pub(super) struct SharedSlot(Arc<Mutex<ConnectionSlot>>);
+
+impl SharedSlot {
+    pub(super) fn new(slot: ConnectionSlot) -> Self {
+        Self(Arc::new(Mutex::new(slot)))
+    }
+
+    /// Gives the slot of an address back for one of a user, whose name is known now. False if the user has too many.
+    pub(super) fn move_to(&self, limit: &Arc<ConnectionLimit>, user: u32) -> bool {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = SlotOwner::User(user);
+        if slot.of == of {
+            return true;
+        }
+        limit.take(of).map(|taken| *slot = taken).is_some()
+    }
+}
+
 impl ConnectionLimit {
     pub(super) fn new(most: usize, most_of_one: usize, reserved: usize) -> Arc<Self> {
         Arc::new(Self { most, most_of_one, reserved, taken: Mutex::default() })
@@ -75,6 +95,19 @@ impl Drop for ConnectionSlot {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_connection_counts_for_its_address_until_its_user_is_known() {
+        let (unknown, known) = (ConnectionLimit::new(1, 1, 0), ConnectionLimit::new(2, 1, 0));
+        let address = SlotOwner::Address(std::net::Ipv4Addr::LOCALHOST.into());
+        let first = SharedSlot::new(unknown.take(address).unwrap());
+        assert!(unknown.take(address).is_none());
+        assert!(first.move_to(&known, 7) && first.move_to(&known, 7), "once for many requests");
+        let second = SharedSlot::new(unknown.take(address).unwrap());
+        assert!(!second.move_to(&known, 7) && second.move_to(&known, 8), "another user on the same connection");
+        drop((first, second));
+        assert!(unknown.taken().is_empty() && known.taken().is_empty());
+    }
 
     #[test]
     fn no_user_takes_all_connections_and_closed_ones_are_free_again() {

@@ -13,10 +13,10 @@ use crate::store::{JobHistory, JobReasons, Joules, Measured, Phase, StoredAttemp
 impl Shared {
     /// A job as the caller may see it.
     pub(super) async fn job_detail(&self, job: JobId, caller: &Caller) -> Result<JobDetail, Problem> {
-        let history = self.readers.read(move |reader| reader.job(job)?.ok_or_else(|| gone(job))).await?;
+        let history = self.readers.read(caller.uid, move |reader| reader.job(job)?.ok_or_else(|| gone(job))).await?;
         let runs = history.job.job.state.active().is_some();
         // It may have ended meanwhile; then the next read of the store has its measurements.
-        let so_far = if runs { self.handle.so_far(job).await.ok().flatten() } else { None };
+        let so_far = if runs { self.handle.of(caller.uid).so_far(job).await.ok().flatten() } else { None };
         let view = caller.view(history.job.owner.uid);
         Ok(detail(history, so_far).visible_to(view))
     }

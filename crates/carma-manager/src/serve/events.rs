@@ -1,6 +1,8 @@
-//! Server-sent events: updates, and stored events.
+//! Server-sent events: updates, and stored events. A replay of the history may be long, so it is read and written page by page, in turns with the
+//! requests of other users.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +10,15 @@ use std::time::Duration;
 use axum::response::sse::Event;
 use carma_core::JobId;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::Shared;
 use super::caller::Caller;
+use super::concurrency_limit::Permit;
 use super::privacy::{Redact, View};
-use crate::api::{Problem, TimedUpdate, Update};
-use crate::store::{StoredEvent, UnixMillis};
+use crate::api::{Problem, ProblemKind, TimedUpdate, Update};
+use crate::store::{Reader, StoredEvent, UnixMillis};
 
 /// Events that wait for a client.
 const BUFFERED: usize = 256;
@@ -23,6 +26,8 @@ const BUFFERED: usize = 256;
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Stored events per read.
 const PAGE: u32 = 500;
+/// The shortest time between two reads of stored events, unless there are more of them. Updates come in bursts.
+const READ_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of jobs with a cached owner.
 const MAX_REMEMBERED: usize = 10_000;
 
@@ -31,16 +36,21 @@ type Events = mpsc::Sender<Result<Event, Infallible>>;
 
 impl Shared {
     /// Updates from now on; with a number, also the stored events after it.
-    pub(super) fn events(self: &Arc<Self>, caller: Caller, after: Option<u64>) -> ReceiverStream<Result<Event, Infallible>> {
+    pub(super) async fn events(
+        self: &Arc<Self>,
+        caller: Caller,
+        after: Option<u64>,
+    ) -> Result<ReceiverStream<Result<Event, Infallible>>, Problem> {
+        let permit = self.streams.take(caller.uid).await?;
         let (events, stream) = mpsc::channel(BUFFERED);
-        let client = EventStream { shared: Arc::clone(self), caller, owners: HashMap::new(), events };
+        let client = EventStream { shared: Arc::clone(self), caller, owners: HashMap::new(), events, _permit: permit };
         // Subscribed before the replay, so that no update is missed.
         let updates = self.handle.updates();
         tokio::spawn(async move {
             // The client is gone or too slow, or the manager ends. The client connects again.
             let _ = client.run(updates, after).await;
         });
-        ReceiverStream::new(stream)
+        Ok(ReceiverStream::new(stream))
     }
 }
 
@@ -50,6 +60,21 @@ struct EventStream {
     caller: Caller,
     owners: HashMap<JobId, u32>,
     events: Events,
+    _permit: Permit,
+}
+
+/// The receiver of events, and the owners of the jobs in them.
+struct Viewer {
+    caller: Caller,
+    owners: HashMap<JobId, u32>,
+}
+
+/// A page of stored events, written for a client.
+struct Page {
+    events: Vec<Event>,
+    /// The number of the last one.
+    last: Option<u64>,
+    owners: HashMap<JobId, u32>,
 }
 
 /// The client is gone.
@@ -72,35 +97,38 @@ impl EventStream {
             if let Some(sequence) = &mut last {
                 self.replay(sequence).await?;
             }
+            let next_read = Instant::now() + READ_INTERVAL;
             let (at, update) = tokio::select! {
                 // A client that missed updates must connect again.
                 update = updates.recv() => update.map_err(|_| StreamEnded)?,
                 () = self.events.closed() => return Err(StreamEnded),
             };
             self.send(self.updated(at, update)?).await?;
+            // One read for all updates that come at once, however many.
+            while Instant::now() < next_read
+                && let Ok(next) = timeout_at(next_read, updates.recv()).await
+            {
+                let (at, update) = next.map_err(|_| StreamEnded)?;
+                self.send(self.updated(at, update)?).await?;
+            }
         }
     }
 
     /// Sends all stored events after a number, and updates the number.
     async fn replay(&mut self, sequence: &mut u64) -> Result<(), StreamEnded> {
         loop {
+            let viewer = Viewer { caller: self.caller.clone(), owners: std::mem::take(&mut self.owners) };
             let after = *sequence;
-            let page = self.shared.readers.read(move |reader| Ok(reader.events_after(after, PAGE)?)).await?;
-            let Some(latest) = page.last() else { return Ok(()) };
-            *sequence = latest.sequence;
-            self.learn_owners(&page).await?;
-            for stored in page {
-                self.send(self.kept(stored)?).await?;
+            let page = self.shared.readers.read(self.caller.uid, move |reader| viewer.page(reader, after)).await?;
+            self.owners = page.owners;
+            for event in page.events {
+                self.send(event).await?;
+            }
+            match page.last {
+                Some(last) => *sequence = last,
+                None => return Ok(()),
             }
         }
-    }
-
-    fn kept(&self, stored: StoredEvent) -> Result<Event, StreamEnded> {
-        let owner = stored.event.job.map(|job| self.owners.get(&job));
-        // Events without a job are for all users; a forgotten job belongs to another user.
-        let view = owner.map_or(View::Own, |owner| owner.map_or(self.caller.view(u32::MAX), |uid| self.caller.view(*uid)));
-        let stored = stored.visible_to(view);
-        Event::default().id(stored.sequence.to_string()).event("kept").json_data(&stored).map_err(|_| StreamEnded)
     }
 
     fn updated(&self, at: UnixMillis, update: Update) -> Result<Event, StreamEnded> {
@@ -112,28 +140,41 @@ impl EventStream {
         Event::default().event(name).json_data(TimedUpdate { at, update: update.visible_to(view) }).map_err(|_| StreamEnded)
     }
 
-    async fn learn_owners(&mut self, page: &[StoredEvent]) -> Result<(), StreamEnded> {
+    async fn send(&self, event: Event) -> Result<(), StreamEnded> {
+        timeout(SEND_TIMEOUT, self.events.send(Ok(event))).await.map_err(|_| StreamEnded)?.map_err(|_| StreamEnded)
+    }
+}
+
+impl Viewer {
+    /// Stored events after a number. On a thread that may block.
+    fn page(mut self, reader: &Reader, after: u64) -> Result<Page, Problem> {
+        let stored = reader.events_after(after, PAGE)?;
+        let last = stored.last().map(|latest| latest.sequence);
+        self.learn_owners(reader, &stored)?;
+        let events = stored.into_iter().map(|stored| self.kept(stored)).collect::<Result<_, _>>()?;
+        Ok(Page { events, last, owners: self.owners })
+    }
+
+    fn kept(&self, stored: StoredEvent) -> Result<Event, Problem> {
+        let owner = stored.event.job.map(|job| self.owners.get(&job));
+        // Events without a job are for all users; a forgotten job belongs to another user.
+        let view = owner.map_or(View::Own, |owner| owner.map_or(self.caller.view(u32::MAX), |uid| self.caller.view(*uid)));
+        let stored = stored.visible_to(view);
+        let event = Event::default().id(stored.sequence.to_string()).event("kept").json_data(&stored);
+        event.map_err(|error| ProblemKind::Internal.because(error.to_string()))
+    }
+
+    fn learn_owners(&mut self, reader: &Reader, page: &[StoredEvent]) -> Result<(), Problem> {
         if self.owners.len() > MAX_REMEMBERED {
             self.owners.clear();
         }
-        let unknown: Vec<JobId> = page.iter().filter_map(|stored| stored.event.job).filter(|job| !self.owners.contains_key(job)).collect();
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        let read = self.shared.readers.read(move |reader| {
-            let mut owners = HashMap::new();
-            for job in unknown {
-                if let Some(known) = reader.summary(job)? {
-                    owners.insert(job, known.user.0);
-                }
+        for job in page.iter().filter_map(|stored| stored.event.job) {
+            if let Entry::Vacant(unknown) = self.owners.entry(job)
+                && let Some(owner) = reader.owner(job)?
+            {
+                unknown.insert(owner.0);
             }
-            Ok(owners)
-        });
-        self.owners.extend(read.await?);
+        }
         Ok(())
-    }
-
-    async fn send(&self, event: Event) -> Result<(), StreamEnded> {
-        timeout(SEND_TIMEOUT, self.events.send(Ok(event))).await.map_err(|_| StreamEnded)?.map_err(|_| StreamEnded)
     }
 }

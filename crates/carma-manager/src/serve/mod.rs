@@ -6,10 +6,12 @@
 //!  TCP, TLS ─────► token ──────────────────────┘                      └──► logs, terminals
 //! ```
 //!
-//! A client that is slow or sends too much blocks no other: heads and bodies have a time limit; connections, large bodies and reads are counted.
+//! A client that is slow or sends too much blocks no other: heads and bodies have a time limit; connections, large bodies and streams are counted; users
+//! take turns at the engine, the store and other blocking work.
 
 mod access;
 mod answer;
+mod blocking;
 mod caller;
 mod concurrency_limit;
 mod connection;
@@ -51,6 +53,7 @@ pub use pages::PageFile;
 pub(crate) use pages::Pages;
 
 use access::Access;
+use blocking::BlockingWork;
 use concurrency_limit::ConcurrencyLimit;
 use connection::Connections;
 use listen::{Listeners, NetworkListener};
@@ -122,6 +125,8 @@ pub struct Server {
 #[derive(Debug)]
 struct Shared {
     handle: Handle,
+    /// Blocking work of users, in turns.
+    blocking: BlockingWork,
     readers: Arc<Readers>,
     places: Places,
     settings: ManagerConfig,
@@ -133,6 +138,8 @@ struct Shared {
     engine_queries: ConcurrencyLimit,
     /// Limits lists of the queue: requests of one user must not fill the engine's inbox.
     queue_queries: ConcurrencyLimit,
+    /// Limits event streams and followed logs, which last.
+    streams: ConcurrencyLimit,
     metrics_cache: routes::MetricsCache,
     /// Limits simulations.
     simulations: ConcurrencyLimit,
@@ -167,9 +174,11 @@ impl Server {
             .build()?;
         let access = Access::new(&settings, self.listeners.network.as_ref().map(NetworkListener::tokens));
         let what_ifs = Arc::new(WhatIfs::new(program, places.socket.clone()));
+        let blocking = BlockingWork::new();
         let shared = Shared {
             handle,
-            readers: Arc::new(Readers::new(store)),
+            readers: Arc::new(Readers::new(store, blocking.clone())),
+            blocking,
             places,
             settings,
             large_bodies: ConcurrencyLimit::new(16, 2),
@@ -177,6 +186,7 @@ impl Server {
             // Some forecasts wait for a dry run.
             engine_queries: ConcurrencyLimit::new(64, 4),
             queue_queries: ConcurrencyLimit::new(64, 4),
+            streams: ConcurrencyLimit::new(1024, 64),
             metrics_cache: routes::MetricsCache::default(),
             simulations: ConcurrencyLimit::new(8, 2),
             what_ifs,

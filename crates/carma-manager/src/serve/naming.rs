@@ -8,7 +8,7 @@ use carma_core::{ArrayId, DeviceId, JobId, ServerId, UserId};
 
 use super::caller::Caller;
 use crate::api::{Problem, ProblemKind};
-use crate::store::{JobFilter, JobSummary, Reader};
+use crate::store::{JobSummary, Reader};
 
 /// The name of a job, or of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,17 +55,16 @@ impl JobName {
         found.ok_or_else(|| self.unknown())
     }
 
-    /// All jobs, in order; for a whole array, all its jobs.
-    pub(super) fn jobs(&self, reader: &Reader, caller: &Caller) -> Result<Vec<JobSummary>, Problem> {
+    /// All jobs with their owners, in order; for a whole array, all its jobs.
+    pub(super) fn owned_jobs(&self, reader: &Reader, caller: &Caller) -> Result<Vec<(JobId, UserId)>, Problem> {
+        let one = || self.job(reader, caller).map(|job| vec![(job.id, job.user)]);
         match self {
             Self::Number(number) => {
-                let of_array = JobFilter { array: Some(ArrayId(*number)), ..JobFilter::default() };
-                let mut members = reader.history(&of_array, None, u32::MAX)?;
-                members.reverse();
-                if members.is_empty() { Ok(vec![self.job(reader, caller)?]) } else { Ok(members) }
+                let members = reader.members(ArrayId(*number))?;
+                if members.is_empty() { one() } else { Ok(members) }
             }
-            Self::Member(..) => Ok(vec![self.job(reader, caller)?]),
-            Self::Last | Self::Named(_) => self.latest(reader, caller)?.jobs(reader, caller),
+            Self::Member(..) => one(),
+            Self::Last | Self::Named(_) => self.latest(reader, caller)?.owned_jobs(reader, caller),
         }
     }
 

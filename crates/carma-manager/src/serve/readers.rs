@@ -1,43 +1,36 @@
-//! A small pool of store readers, used on threads that may block.
+//! A small pool of store readers. Users read in turns, on threads that may block.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
-
+use super::blocking::BlockingWork;
 use crate::api::{Problem, ProblemKind};
 use crate::store::{Reader, Store, StoreError};
-
-/// Maximum number of parallel reads.
-const MAX_READERS: usize = 8;
 
 /// A pool of readers, opened as they are needed.
 #[derive(Debug)]
 pub(super) struct Readers {
     store: Arc<Store>,
     free: Mutex<Vec<Reader>>,
-    permits: Arc<Semaphore>,
+    work: BlockingWork,
 }
 
 impl Readers {
-    pub(super) fn new(store: Arc<Store>) -> Self {
-        Self { store, free: Mutex::default(), permits: Arc::new(Semaphore::new(MAX_READERS)) }
+    pub(super) fn new(store: Arc<Store>, work: BlockingWork) -> Self {
+        Self { store, free: Mutex::default(), work }
     }
 
     pub(super) fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// Reads something. A reader that failed is not used again.
+    /// Reads something for a user. A reader that failed is not used again.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
+        user: u32,
         read: impl FnOnce(&Reader) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?;
         let readers = Arc::clone(self);
-        let done = spawn_blocking(move || {
-            // The reader is returned when it is done, even if the client is gone.
-            let _permit = permit;
+        let done = self.work.run(user, move || {
             let reader = readers.take()?;
             let result = read(&reader);
             if !matches!(&result, Err(problem) if problem.kind == ProblemKind::Internal) {
@@ -45,7 +38,7 @@ impl Readers {
             }
             result
         });
-        done.await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?
+        done.await?
     }
 
     fn take(&self) -> Result<Reader, Problem> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use carma_core::{DeviceId, Fraction, MiB, PerMetric, Watts};
 
 use super::Shared;
+use super::caller::Caller;
 use crate::api::{GpuTimeline, Problem, SampleQuery};
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 
@@ -15,19 +16,19 @@ const DEFAULT_SPAN: u64 = 3_600_000;
 const MAX_MINUTES: u64 = 1500;
 
 impl Shared {
-    pub(super) async fn timeline(&self, device: DeviceId, query: SampleQuery) -> Result<GpuTimeline, Problem> {
+    pub(super) async fn timeline(&self, caller: &Caller, device: DeviceId, query: SampleQuery) -> Result<GpuTimeline, Problem> {
         let until = query.until.unwrap_or_else(|| self.handle.now());
         let since = query.since.unwrap_or(UnixMillis(until.0.saturating_sub(DEFAULT_SPAN)));
         let span = since.minute()..UnixMillis(until.0.saturating_add(59_999)).minute();
-        let minutes = thinned(&self.minutes(device, span).await?, until.0.saturating_sub(since.0));
-        let stays = self.readers.read(move |reader| Ok(reader.stays(device, since..until)?)).await?;
+        let minutes = thinned(&self.minutes(caller, device, span).await?, until.0.saturating_sub(since.0));
+        let stays = self.readers.read(caller.uid, move |reader| Ok(reader.stays(device, since..until)?)).await?;
         Ok(GpuTimeline { since, until, minutes, stays })
     }
 
     /// The minutes of a GPU, including those that are not stored yet. Of two for the same minute, the one with more readings counts.
-    pub(super) async fn minutes(&self, device: DeviceId, span: Range<UnixMinute>) -> Result<Vec<MinuteMean>, Problem> {
+    pub(super) async fn minutes(&self, caller: &Caller, device: DeviceId, span: Range<UnixMinute>) -> Result<Vec<MinuteMean>, Problem> {
         let kept = span.clone();
-        let kept = self.readers.read(move |reader| Ok(reader.samples(device, kept)?)).await?;
+        let kept = self.readers.read(caller.uid, move |reader| Ok(reader.samples(device, kept)?)).await?;
         let mut minutes: BTreeMap<UnixMinute, MinuteMean> = kept.into_iter().map(|mean| (mean.minute, mean)).collect();
         for mean in self.handle.latest_minutes(device, &span) {
             let known = minutes.entry(mean.minute).or_insert(mean);

@@ -8,6 +8,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use super::Shared;
+use super::caller::Caller;
 use super::detail::gone;
 use crate::api::{Problem, Update};
 use crate::store::{JobSummary, UnixMillis};
@@ -43,12 +44,18 @@ impl Shared {
         JobUpdates { job, updates: self.handle.updates() }
     }
 
-    /// Waits until the condition holds, or until the time is up. Returns the job.
-    pub(super) async fn wait_until(&self, job: JobId, until: Instant, wanted: impl Fn(&JobSummary) -> bool) -> Result<JobSummary, Problem> {
+    /// Waits for a caller until the condition holds, or until the time is up. Returns the job.
+    pub(super) async fn wait_until(
+        &self,
+        caller: &Caller,
+        job: JobId,
+        until: Instant,
+        wanted: impl Fn(&JobSummary) -> bool,
+    ) -> Result<JobSummary, Problem> {
         // Subscribed before the first read, so that no update is missed.
         let mut job_updates = self.job_updates(job);
         loop {
-            let summary = self.readers.read(move |reader| reader.summary(job)?.ok_or_else(|| gone(job))).await?;
+            let summary = self.readers.read(caller.uid, move |reader| reader.summary(job)?.ok_or_else(|| gone(job))).await?;
             let left = until.saturating_duration_since(Instant::now());
             if wanted(&summary) || left.is_zero() {
                 return Ok(summary);

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod events;
+mod fairness;
 mod lab;
 mod logs;
 mod network;

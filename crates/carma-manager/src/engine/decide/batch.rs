@@ -1,6 +1,6 @@
 //! Changes that are stored together, and their effects, which wait for the commit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use carma_core::{AttemptId, DeviceId, GpuMode, JobId, Scheduler, Signal};
 use tokio::sync::oneshot;
@@ -55,11 +55,30 @@ pub(crate) struct Batch {
     pub(crate) effects: Vec<Effect>,
     /// Counters that outlive restarts.
     pub(crate) tallies: Tallies,
+    /// How many changes the tasks of each user made.
+    by_user: HashMap<u32, usize>,
 }
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
         self.accepted.is_empty() && self.changed.is_empty() && self.changes.is_empty() && self.effects.is_empty() && self.tallies.is_empty()
+    }
+
+    /// The number of changes.
+    pub(crate) fn size(&self) -> usize {
+        self.accepted.len() + self.changed.len() + self.changes.len()
+    }
+
+    /// The number of changes by the tasks of a user.
+    pub(crate) fn changes_of(&self, user: u32) -> usize {
+        self.by_user.get(&user).copied().unwrap_or(0)
+    }
+
+    /// Adds to the changes of a user.
+    pub(crate) fn count_changes(&mut self, user: u32, changes: usize) {
+        if changes > 0 {
+            *self.by_user.entry(user).or_default() += changes;
+        }
     }
 
     /// Adds an event to the log.
@@ -69,7 +88,7 @@ impl Batch {
 
     /// The changes to write, with each job as the core knows it now, and the effects.
     pub(crate) fn settle(self, scheduler: &Scheduler, at: UnixMillis) -> (Vec<Change>, Vec<Effect>) {
-        let Self { accepted, mut changed, changes, effects, tallies } = self;
+        let Self { accepted, mut changed, changes, effects, tallies, by_user: _ } = self;
         let mut all = Vec::with_capacity(accepted.len() + changed.len() + changes.len());
         for AcceptedJob { job: id, request, owner, submitted } in accepted {
             changed.remove(&id);

@@ -9,7 +9,7 @@ pub(crate) mod clock;
 pub(crate) mod core;
 mod decisions;
 
-pub(crate) use batch::{Effect, Reply};
+pub(crate) use batch::{Batch, Effect, Reply};
 pub(crate) use clock::{Clock, SharedClock};
 pub(crate) use core::Core;
 pub(crate) use decisions::Decisions;

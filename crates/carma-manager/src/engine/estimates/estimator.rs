@@ -11,7 +11,7 @@ use super::{EstimateOrder, Estimated, Method, Purpose, python_script};
 use crate::api::MemoryPart;
 use crate::configuration::EstimateConfig;
 use crate::engine::gpus::devices::SERVER;
-use crate::launch::{Assignment, HELPER_LIMITS, HelperFolders, HelperOutput, NotLaunched, look_up, plan, run_as, run_helper};
+use crate::launch::{Assignment, HELPER_LIMITS, HelperFolders, HelperOutput, NotLaunched, look_up, plan, run_as, run_helper_while};
 use crate::request::{JobCommand, JobRequest};
 use crate::supervise::AttemptFolder;
 
@@ -75,7 +75,7 @@ impl Estimator {
         };
         let lookup = look_up(&request, user.as_ref(), &self.program).map_err(|error| format!("no estimate: {error}"))?;
         let plan = plan(&assignment, &lookup).map_err(|error| format!("no estimate: {error}"))?;
-        run_helper(folder, &plan, &self.program, limit).map_err(|error| format!("no estimate: {error}"))
+        run_helper_while(folder, &plan, &self.program, limit, || order.is_needed()).map_err(|error| format!("no estimate: {error}"))
     }
 
     /// The command, and its time limit.

@@ -9,9 +9,11 @@ mod memory;
 use self::memory::Memory;
 pub(crate) use crate::event::JobEstimate as Estimated;
 
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use carma_core::{JobId, JobSpec, UserId};
 
@@ -21,9 +23,11 @@ use crate::api::Forecast;
 use crate::configuration::{DryRun, EstimateConfig};
 use crate::pool::Pool;
 use crate::request::{JobCommand, JobRequest, Owner};
+use crate::turns::Limits;
 
-/// Estimates at the same time: they compete with running jobs for cores.
-const THREADS: usize = 2;
+/// Estimates at the same time: they compete with running jobs for cores. A dry run may take an hour, so a user without one need not wait for those of
+/// others, unless very many users have one.
+const LIMITS: Limits = Limits { shared: 2, most: 8 };
 
 /// How a job is to be estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +75,22 @@ pub(crate) struct EstimateOrder {
     pub(crate) request: JobRequest,
     pub(crate) owner: Owner,
     pub(crate) method: Method,
+    /// Its job is over, or has another order.
+    pub(crate) stopped: Arc<AtomicBool>,
+}
+
+impl EstimateOrder {
+    pub(crate) fn new(purpose: Purpose, request: JobRequest, owner: Owner, method: Method) -> Self {
+        Self { purpose, request, owner, method, stopped: Arc::default() }
+    }
+
+    /// Whether the result is still needed.
+    fn is_needed(&self) -> bool {
+        match &self.purpose {
+            Purpose::Job(_) => !self.stopped.load(Ordering::Relaxed),
+            Purpose::Forecast { reply, .. } => !reply.is_closed(),
+        }
+    }
 }
 
 /// The history of runs, and the threads that estimate. The threads end when this is dropped.
@@ -79,6 +99,8 @@ pub(crate) struct Estimates {
     memory: Memory,
     settings: EstimateConfig,
     threads: Pool<Box<EstimateOrder>>,
+    /// Jobs whose estimate is not ready: their users, and what stops it.
+    ordered: HashMap<JobId, (u32, Arc<AtomicBool>)>,
 }
 
 impl Estimates {
@@ -93,20 +115,39 @@ impl Estimates {
         let new_worker = || {
             let (estimator, done) = (Arc::clone(&estimator), done.clone());
             Ok::<_, io::Error>(move |order: Box<EstimateOrder>| {
-                let estimated =
-                    estimator.estimate(&order).unwrap_or_else(|reason| Estimated { notes: vec![reason], ..Estimated::default() });
+                let estimated = order.is_needed().then(|| estimator.estimate(&order));
+                let Some(estimated) = estimated.filter(|_| order.is_needed()) else { return true };
+                let estimated = estimated.unwrap_or_else(|reason| Estimated { notes: vec![reason], ..Estimated::default() });
                 done(order, Box::new(estimated))
             })
         };
-        let threads = Pool::start("estimates", THREADS, new_worker)?;
+        let threads = Pool::start("estimates", LIMITS, new_worker)?;
         // A manager that does not run as root has one user.
         let shared = settings.share_history || !rustix::process::geteuid().is_root();
-        Ok(Self { memory: Memory::open(state.join("history.csv"), shared), settings: settings.clone(), threads })
+        let memory = Memory::open(state.join("history.csv"), shared);
+        Ok(Self { memory, settings: settings.clone(), threads, ordered: HashMap::new() })
     }
 
-    /// Estimates a job. The result is reported.
-    pub(crate) fn order(&self, order: EstimateOrder) {
-        self.threads.add(Box::new(order));
+    /// Estimates a job. The result is reported, unless the order is stopped before.
+    pub(crate) fn order(&mut self, order: EstimateOrder) {
+        if let Purpose::Job(job) = order.purpose {
+            // After a failed write, jobs are estimated again.
+            self.stop(job);
+            self.ordered.insert(job, (order.owner.uid, Arc::clone(&order.stopped)));
+        }
+        self.threads.add(order.owner.uid, Box::new(order));
+    }
+
+    /// The estimate of a job is ready.
+    pub(crate) fn is_ready(&mut self, job: JobId) {
+        self.ordered.remove(&job);
+    }
+
+    /// A job needs no estimate any more. Processes that estimate it are killed.
+    pub(crate) fn stop(&mut self, job: JobId) {
+        let Some((user, stopped)) = self.ordered.remove(&job) else { return };
+        stopped.store(true, Ordering::Relaxed);
+        self.threads.remove(user, |order| matches!(order.purpose, Purpose::Job(of) if of == job));
     }
 
     /// What earlier runs of the same job of this user needed.

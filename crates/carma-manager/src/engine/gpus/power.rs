@@ -13,6 +13,7 @@ use super::report::{GpuChange, Reports};
 use crate::engine::decide::Decisions;
 use crate::pool::Pool;
 use crate::store::{Change, MachineChange, Store, Ticket};
+use crate::turns::{Limits, OWN};
 
 /// An order for the thread.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl Gpus {
     pub(super) fn begin_power_limits(&self, decisions: &Decisions, changes: Vec<MachineChange>) {
         let limits =
             changes.into_iter().filter_map(|change| if let MachineChange::PowerLimit(limit) = change { Some(limit) } else { None });
-        self.power.add(PowerOrder::TakeOver(limits.collect()));
+        self.power.add(OWN, PowerOrder::TakeOver(limits.collect()));
         let wanted = decisions.scheduler().config().power.cap;
         for device in self.devices.iter().map(|device| device.id).filter(|device| device.instance.is_none()) {
             self.limit_power(device, wanted);
@@ -41,14 +42,14 @@ impl Gpus {
     pub(crate) fn limit_power(&self, device: DeviceId, limit: Option<Watts>) {
         let gpu = self.devices.get(device).map(|known| known.uuid.clone());
         if let Some(gpu) = gpu.filter(|gpu| !self.setup.observes && !self.excluded.has(gpu)) {
-            self.power.add(PowerOrder::Limit { device, gpu, limit });
+            self.power.add(OWN, PowerOrder::Limit { device, gpu, limit });
         }
     }
 
     /// Restores every limit before the manager ends. The next manager restores limits that cannot be restored now.
     pub(crate) fn restore_power_limits(&self) {
         let (done, finished) = channel();
-        self.power.add(PowerOrder::RestoreAll(done));
+        self.power.add(OWN, PowerOrder::RestoreAll(done));
         let _ = finished.recv();
     }
 }
@@ -63,7 +64,7 @@ pub(super) fn limited(decisions: &mut Decisions, device: DeviceId, result: Resul
 
 /// Starts the thread.
 pub(super) fn limits(driver: Option<&Arc<Driver>>, store: &Arc<Store>, reports: &Reports) -> io::Result<Pool<PowerOrder>> {
-    Pool::start("power", 1, || {
+    Pool::start("power", Limits::at_most(1), || {
         let limiter = driver.cloned().map(|driver| Limiter { driver, store: Arc::clone(store), applied: BTreeMap::new() });
         let (mut limiter, reports) = (limiter, reports.clone());
         Ok(move |order| limiter.as_mut().is_some_and(|limiter| limiter.carry_out(order, &reports)))

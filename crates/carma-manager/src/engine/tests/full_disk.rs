@@ -3,10 +3,9 @@
 use carma_core::{AttemptId, Signal};
 use tokio::sync::oneshot;
 
-use super::lab::Lab;
+use super::lab::{Lab, action_on};
 use crate::api::{ActionResult, JobAction, Problem};
 use crate::engine::input::Input;
-use crate::engine::question::Question;
 use crate::engine::state::Condition;
 use crate::executor::Report;
 use crate::executor::fake::Call;
@@ -21,8 +20,7 @@ fn running(lab: &mut Lab) -> AttemptId {
 
 fn ask_to_cancel(lab: &mut Lab, attempt: AttemptId) -> oneshot::Receiver<Result<ActionResult, Problem>> {
     let (reply, answer) = oneshot::channel();
-    let (jobs, by) = (vec![attempt.job], "ada".to_owned());
-    lab.engine.take(Input::Question(Question::Act { jobs, action: JobAction::Cancel, by, reply }));
+    lab.take(action_on(vec![attempt.job], JobAction::Cancel, reply));
     answer
 }
 

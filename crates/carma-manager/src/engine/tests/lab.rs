@@ -10,16 +10,19 @@ use carma_gpu::profiling::{Options, Target};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
-use crate::api::{JobAction, Problem, Submitted};
+use crate::api::{ActionResult, JobAction, Problem, Submitted};
 use crate::attempt::{Ended, Exit};
 use crate::configuration::Configuration;
+use crate::engine::decide::Reply;
 use crate::engine::gpus::devices::{Device, Devices, SERVER};
 use crate::engine::handle::Handle;
 use crate::engine::input::Input;
+use crate::engine::jobs_action::JobsAction;
 use crate::engine::question::Question;
 use crate::engine::run::{Engine, EngineInbox};
 use crate::engine::setup::Setup;
 use crate::engine::state::EngineState;
+use crate::engine::task::Task;
 use crate::executor::fake::{Call, FakeExecutor};
 use crate::executor::{Executor, Leftovers, Report};
 use crate::heartbeat::Part;
@@ -109,7 +112,7 @@ impl Lab {
     /// Asks for a job. The answer comes when the job is on the disk.
     pub(super) fn ask_for_job(&mut self, gpus: u32) -> oneshot::Receiver<Result<Submitted, Problem>> {
         let (input, answer) = submission(gpus);
-        self.engine.take(input);
+        self.take(input);
         answer
     }
 
@@ -117,7 +120,7 @@ impl Lab {
     pub(super) fn ask_with_key(&mut self, uid: u32, key: &str) -> oneshot::Receiver<Result<Submitted, Problem>> {
         let owner = Owner { uid, gid: uid, name: uid.to_string() };
         let (input, answer) = submission_of(owner, 0, Some(key.parse().unwrap()));
-        self.engine.take(input);
+        self.take(input);
         answer
     }
 
@@ -128,18 +131,38 @@ impl Lab {
         AttemptId { job: answer.try_recv().unwrap().unwrap().jobs[0], number: 1 }
     }
 
+    /// Takes an input, and does what can be done at once.
+    pub(super) fn take(&mut self, input: Input) {
+        self.engine.take(input);
+        self.engine.work();
+    }
+
     /// A user acts on a job.
     pub(super) fn act(&mut self, job: JobId, action: JobAction) {
         let (reply, mut answer) = oneshot::channel();
-        self.engine.take(Input::Question(Question::Act { jobs: vec![job], action, by: "ada".to_owned(), reply }));
+        self.take(action_on(vec![job], action, reply));
         self.settle();
         assert_eq!(answer.try_recv().unwrap().unwrap().done, [job]);
+    }
+
+    /// Takes one turn of the engine: some work, and the commit of what it changed.
+    pub(super) fn turn(&mut self) {
+        self.engine.work();
+        self.engine.flush();
+        if self.engine.writer.is_busy() {
+            let input = self.inbox.0.recv_timeout(TIMEOUT).unwrap();
+            self.engine.take(input);
+        }
     }
 
     /// Writes down and carries out everything that is due.
     pub(super) fn settle(&mut self) {
         loop {
+            self.engine.work();
             self.engine.flush();
+            if self.engine.has_work() {
+                continue;
+            }
             if !self.engine.writer.is_busy() && self.engine.decisions.batch.is_empty() {
                 return;
             }
@@ -176,11 +199,37 @@ pub(super) fn submission(gpus: u32) -> (Input, oneshot::Receiver<Result<Submitte
     submission_of(Owner { uid: 1000, gid: 1000, name: "ada".to_owned() }, gpus, None)
 }
 
+/// Many jobs that wait for each other's GPU, and their answer.
+pub(super) fn many_jobs(jobs: usize) -> (Input, oneshot::Receiver<Result<Submitted, Problem>>) {
+    submission_of_many(Owner { uid: 1000, gid: 1000, name: "ada".to_owned() }, jobs, 1, None)
+}
+
+/// A job of another user, and its answer.
+pub(super) fn another_users_job() -> (Input, oneshot::Receiver<Result<Submitted, Problem>>) {
+    submission_of(Owner { uid: 1001, gid: 1001, name: "bob".to_owned() }, 0, None)
+}
+
 fn submission_of(owner: Owner, gpus: u32, key: Option<SubmissionKey>) -> (Input, oneshot::Receiver<Result<Submitted, Problem>>) {
+    submission_of_many(owner, 1, gpus, key)
+}
+
+fn submission_of_many(
+    owner: Owner,
+    jobs: usize,
+    gpus: u32,
+    key: Option<SubmissionKey>,
+) -> (Input, oneshot::Receiver<Result<Submitted, Problem>>) {
     let mut request = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/");
     request.resources.gpus = gpus;
+    request.resources.exclusive = jobs > 1;
     let (reply, answer) = oneshot::channel();
-    (Input::Question(Question::Submit { owner, jobs: ValidJobs::new(vec![request]).unwrap(), key, reply }), answer)
+    let (user, jobs) = (owner.uid, ValidJobs::new(vec![request; jobs]).unwrap());
+    (Input::Task { user, task: Task::Question(Question::Submit { owner, jobs, key, reply }) }, answer)
+}
+
+/// An action of a user on jobs.
+pub(super) fn action_on(jobs: Vec<JobId>, action: JobAction, reply: Reply<ActionResult>) -> Input {
+    Input::Task { user: 1000, task: Task::Action(Box::new(JobsAction::new(jobs, action, "ada".to_owned(), reply))) }
 }
 
 /// The end of an attempt with this exit and these errors.

@@ -5,4 +5,5 @@ mod full_disk;
 mod keys;
 mod lab;
 mod restarts;
+mod turns;
 mod watchdog;

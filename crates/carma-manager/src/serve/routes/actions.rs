@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use carma_core::{LimitChange, Seconds};
 use utoipa_axum::router::OpenApiRouter;
@@ -13,9 +12,10 @@ use super::{JobPath, Refused};
 use crate::api::{ActionResult, JobAction, JobChange, Problem, ProblemKind};
 use crate::configuration::LimitConfig;
 use crate::serve::Shared;
-use crate::serve::answer::{Answer, JsonBody};
+use crate::serve::answer::{JsonBody, LongAnswer};
 use crate::serve::caller::Caller;
 use crate::serve::naming::JobName;
+use crate::store::Reader;
 use crate::submission::MAX_SPAN;
 
 /// The routes of this file.
@@ -32,7 +32,7 @@ macro_rules! act {
     ($(#[$doc:meta])* $name:ident, $path:literal, $act:expr) => {
         $(#[$doc])*
         #[utoipa::path(post, path = $path, params(JobPath), responses((status = 200, body = ActionResult), Refused))]
-        pub(super) async fn $name(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<ActionResult> {
+        pub(super) async fn $name(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Result<LongAnswer, Problem> {
             shared.act(&caller, name, $act).await
         }
     };
@@ -58,7 +58,7 @@ pub(super) async fn change(
     caller: Caller,
     name: JobName,
     sent: JsonBody<JobChange>,
-) -> Answer<ActionResult> {
+) -> Result<LongAnswer, Problem> {
     let change = sent.value;
     change.priority.map_or(Ok(()), |priority| check_priority(priority, &caller))?;
     check_limit(change.time_limit, &shared.settings.limits, &caller)?;
@@ -69,12 +69,16 @@ pub(super) async fn change(
 }
 
 impl Shared {
-    async fn act(&self, caller: &Caller, name: JobName, action: JobAction) -> Answer<ActionResult> {
+    async fn act(&self, caller: &Caller, name: JobName, action: JobAction) -> Result<LongAnswer, Problem> {
         let asks = caller.clone();
-        let jobs = self.readers.read(move |reader| name.jobs(reader, &asks)).await?;
-        jobs.iter().try_for_each(|job| caller.must_own(job.user.0, "do that"))?;
-        let jobs = jobs.into_iter().map(|job| job.id).collect();
-        self.handle.act(jobs, action, caller.name.clone()).await.map(Json)
+        let read = move |reader: &Reader| {
+            let jobs = name.owned_jobs(reader, &asks)?;
+            jobs.iter().try_for_each(|(_, owner)| asks.must_own(owner.0, "do that"))?;
+            Ok(jobs.into_iter().map(|(job, _)| job).collect())
+        };
+        let jobs = self.readers.read(caller.uid, read).await?;
+        let acted = self.handle.of(caller.uid).act(jobs, action, caller.name.clone()).await?;
+        self.long_answer(caller.uid, acted).await
     }
 }
 

@@ -8,10 +8,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{GpuPath, Refused};
-use crate::api::{GpuDetail, GpuTimeline, RecentQuery, RecentSamples, SampleQuery};
+use crate::api::{GpuDetail, GpuTimeline, Problem, RecentQuery, RecentSamples, SampleQuery};
 use crate::engine::SampleFilter;
 use crate::serve::Shared;
-use crate::serve::answer::{Answer, UrlQuery};
+use crate::serve::answer::{Answer, LongAnswer, UrlQuery};
 use crate::serve::caller::Caller;
 use crate::serve::naming::GpuName;
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};
@@ -32,8 +32,8 @@ const DEFAULT_MINUTES: u64 = 60;
 
 /// All GPUs, and the jobs on them.
 #[utoipa::path(get, path = "/v1/gpus", responses((status = 200, body = Vec<GpuDetail>), Refused))]
-pub(super) async fn gpus(State(shared): State<Arc<Shared>>, _: Caller) -> Answer<Vec<GpuDetail>> {
-    shared.handle.gpus().await.map(Json)
+pub(super) async fn gpus(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<Vec<GpuDetail>> {
+    shared.handle.of(caller.uid).gpus().await.map(Json)
 }
 
 /// The means of a GPU per minute.
@@ -45,7 +45,7 @@ pub(super) async fn gpus(State(shared): State<Arc<Shared>>, _: Caller) -> Answer
 )]
 pub(super) async fn samples(
     State(shared): State<Arc<Shared>>,
-    _: Caller,
+    caller: Caller,
     GpuName(device): GpuName,
     UrlQuery(query): UrlQuery<SampleQuery>,
 ) -> Answer<Vec<MinuteMean>> {
@@ -53,7 +53,7 @@ pub(super) async fn samples(
     // The minute that is not over yet is left out only where an end is given.
     let end = if query.until.is_some() { end } else { UnixMinute(end.0 + 1) };
     let start = query.since.map_or(UnixMinute(end.0.saturating_sub(DEFAULT_MINUTES)), UnixMillis::minute);
-    shared.minutes(device, start..end).await.map(Json)
+    shared.minutes(&caller, device, start..end).await.map(Json)
 }
 
 /// The utilisation of a GPU over time, and the attempts on it.
@@ -65,22 +65,23 @@ pub(super) async fn samples(
 )]
 pub(super) async fn timeline(
     State(shared): State<Arc<Shared>>,
-    _: Caller,
+    caller: Caller,
     GpuName(device): GpuName,
     UrlQuery(query): UrlQuery<SampleQuery>,
 ) -> Answer<GpuTimeline> {
-    shared.timeline(device, query).await.map(Json)
+    shared.timeline(&caller, device, query).await.map(Json)
 }
 
 /// The samples of the last minutes.
 #[utoipa::path(get, path = "/v1/recent", params(RecentQuery), responses((status = 200, body = Vec<RecentSamples>), Refused))]
 pub(super) async fn recent(
     State(shared): State<Arc<Shared>>,
-    _: Caller,
+    caller: Caller,
     UrlQuery(RecentQuery { since, gpu, points }): UrlQuery<RecentQuery>,
-) -> Answer<Vec<RecentSamples>> {
+) -> Result<LongAnswer, Problem> {
     let device = gpu.map(|gpu| gpu.parse::<GpuName>()).transpose()?.map(|GpuName(device)| device);
-    Ok(Json(shared.handle.recent(SampleFilter { since, device, points })))
+    let handle = shared.handle.clone();
+    shared.blocking.run(caller.uid, move || LongAnswer::new(&handle.recent(SampleFilter { since, device, points }))).await?
 }
 
 /// Drains a GPU: it gets no new jobs.
@@ -98,6 +99,6 @@ pub(super) async fn resume(State(shared): State<Arc<Shared>>, caller: Caller, gp
 impl Shared {
     async fn set_drained(&self, caller: &Caller, GpuName(device): GpuName, drained: bool) -> Answer<()> {
         caller.must_be_operator("take GPUs out of use or back")?;
-        self.handle.drain(device, drained, caller.name.clone()).await.map(Json)
+        self.handle.of(caller.uid).drain(device, drained, caller.name.clone()).await.map(Json)
     }
 }

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use super::{JobPath, Refused};
 use crate::api::{JobDetail, LogQuery, Problem, ProblemKind, WaitQuery, Why};
 use crate::serve::Shared;
-use crate::serve::answer::{Answer, UrlQuery};
+use crate::serve::answer::{Answer, LongAnswer, UrlQuery};
 use crate::serve::caller::Caller;
 use crate::serve::naming::JobName;
 use crate::serve::privacy::Redact;
@@ -33,16 +33,17 @@ const MAX_WAIT: u32 = 3600;
 impl Shared {
     /// The job of this name.
     pub(in crate::serve) async fn find(&self, name: JobName, caller: &Caller) -> Result<JobSummary, Problem> {
-        let caller = caller.clone();
-        self.readers.read(move |reader| name.job(reader, &caller)).await
+        let (user, caller) = (caller.uid, caller.clone());
+        self.readers.read(user, move |reader| name.job(reader, &caller)).await
     }
 }
 
 /// Everything about a job. Other users do not see what it runs.
 #[utoipa::path(get, path = "/v1/jobs/{job}", params(JobPath), responses((status = 200, body = JobDetail), Refused))]
-pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<JobDetail> {
+pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Result<LongAnswer, Problem> {
     let job = shared.find(name, &caller).await?;
-    shared.job_detail(job.id, &caller).await.map(Json)
+    let detail = shared.job_detail(job.id, &caller).await?;
+    shared.long_answer(caller.uid, detail).await
 }
 
 /// Why a job waits.
@@ -50,7 +51,7 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name
 pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Why> {
     let job = shared.find(name, &caller).await?;
     let _permit = shared.engine_queries.take(caller.uid).await?;
-    let why = match shared.handle.why(job.id).await {
+    let why = match shared.handle.of(caller.uid).why(job.id).await {
         // The engine does not know finished jobs.
         Err(problem) if problem.kind == ProblemKind::NotFound => {
             let JobDetail { id, state, .. } = shared.job_detail(job.id, &caller).await?;
@@ -73,7 +74,7 @@ pub(super) async fn wait(
     let job = shared.find(name, &caller).await?;
     let seconds = query.seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
     let until = Instant::now() + Duration::from_secs(seconds.into());
-    let job = shared.wait_until(job.id, until, |job| job.phase == Phase::Done).await?;
+    let job = shared.wait_until(&caller, job.id, until, |job| job.phase == Phase::Done).await?;
     shared.job_detail(job.id, &caller).await.map(Json)
 }
 
@@ -92,6 +93,6 @@ pub(super) async fn logs(
 ) -> Result<Response, Problem> {
     let job = shared.find(name, &caller).await?;
     caller.must_own(job.user.0, "read its logs")?;
-    let body = shared.log(&job, query).await?;
+    let body = shared.log(&caller, &job, query).await?;
     Ok(([(CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }

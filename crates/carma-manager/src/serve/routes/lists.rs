@@ -24,7 +24,7 @@ use crate::api::{
 };
 use crate::configuration::EnergyConfig;
 use crate::serve::Shared;
-use crate::serve::answer::{Answer, QueryRequest};
+use crate::serve::answer::{Answer, LongAnswer, QueryRequest};
 use crate::serve::caller::Caller;
 use crate::serve::detail::detail;
 use crate::serve::privacy::Redact;
@@ -50,35 +50,33 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Unfinished jobs, at most 1,000 in one answer.
 #[utoipa::path(get, path = "/v1/queue", params(QueueQuery), responses((status = 200, body = Queue), Refused))]
-pub(super) async fn queue(QueryRequest { shared, caller, query }: QueryRequest<QueueQuery>) -> Answer<Queue> {
+pub(super) async fn queue(QueryRequest { shared, caller, query }: QueryRequest<QueueQuery>) -> Result<LongAnswer, Problem> {
     let _permit = shared.queue_queries.take(caller.uid).await?;
-    shared.handle.queue(query).await.map(Json)
+    let queue = shared.handle.of(caller.uid).queue(query).await?;
+    shared.long_answer(caller.uid, queue).await
 }
 
 /// The fair share of users. Empty without fair share.
 #[utoipa::path(get, path = "/v1/shares", responses((status = 200, body = Vec<ShareRow>), Refused))]
-pub(super) async fn shares(State(shared): State<Arc<Shared>>, _: Caller) -> Answer<Vec<ShareRow>> {
-    shared.handle.shares().await.map(Json)
+pub(super) async fn shares(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<Vec<ShareRow>> {
+    shared.handle.of(caller.uid).shares().await.map(Json)
 }
 
 /// Jobs, the latest first, at most 1,000 in one answer. The next page is `before` the last job.
 #[utoipa::path(get, path = "/v1/history", params(HistoryQuery), responses((status = 200, body = Vec<JobSummary>), Refused))]
-pub(super) async fn history(QueryRequest { shared, caller, query }: QueryRequest<HistoryQuery>) -> Answer<Vec<JobSummary>> {
+pub(super) async fn history(QueryRequest { shared, caller, query }: QueryRequest<HistoryQuery>) -> Result<LongAnswer, Problem> {
     let (filter, before, order) = (filter(&query), query.before, query.order);
-    let most = query.limit.unwrap_or(DEFAULT_PAGE).min(MAX_ROWS);
+    let (user, most) = (caller.uid, query.limit.unwrap_or(DEFAULT_PAGE).min(MAX_ROWS));
     let read = move |reader: &Reader| match order {
         HistoryOrder::Number => reader.history(&filter, before, most),
         HistoryOrder::Ended => reader.recently_finished(&filter, before, most),
     };
-    let page = shared.readers.read(move |reader| Ok(read(reader)?)).await?;
-    Ok(Json(
-        page.into_iter()
-            .map(|job| {
-                let view = caller.view(job.user.0);
-                job.visible_to(view)
-            })
-            .collect(),
-    ))
+    let visible = move |job: JobSummary| {
+        let view = caller.view(job.user.0);
+        job.visible_to(view)
+    };
+    let page = move |reader: &Reader| LongAnswer::new(&read(reader)?.into_iter().map(visible).collect::<Vec<_>>());
+    shared.readers.read(user, page).await
 }
 
 fn filter(query: &HistoryQuery) -> JobFilter {
@@ -100,7 +98,7 @@ fn filter(query: &HistoryQuery) -> JobFilter {
     responses((status = 200, body = JobDetail, content_type = "application/x-ndjson"), Refused)
 )]
 pub(super) async fn export(QueryRequest { shared, caller, query }: QueryRequest<HistoryQuery>) -> Result<Response, Problem> {
-    let first = shared.export_page(&query, query.before, query.limit.unwrap_or(u32::MAX)).await?;
+    let first = shared.export_page(&caller, &query, query.before, query.limit.unwrap_or(u32::MAX)).await?;
     let (lines, stream) = mpsc::channel(1);
     tokio::spawn(async move {
         // A client that disconnects ends it. If the store fails, the client gets an incomplete answer.
@@ -111,20 +109,27 @@ pub(super) async fn export(QueryRequest { shared, caller, query }: QueryRequest<
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(ReceiverStream::new(stream))).into_response())
 }
 
+/// A few jobs of an export, and the last number that was read.
+struct ExportPage {
+    lines: Vec<Bytes>,
+    last: Option<JobId>,
+}
+
 impl Shared {
-    /// The next few jobs of an export, and the last number that was read.
-    async fn export_page(
-        &self,
-        query: &HistoryQuery,
-        before: Option<JobId>,
-        most: u32,
-    ) -> Result<(Vec<JobHistory>, Option<JobId>), Problem> {
-        let filter = filter(query);
+    /// The next few jobs of an export, one per line.
+    async fn export_page(&self, caller: &Caller, query: &HistoryQuery, before: Option<JobId>, most: u32) -> Result<ExportPage, Problem> {
+        let (filter, user, caller) = (filter(query), caller.uid, caller.clone());
+        let line = move |job: JobHistory| {
+            let view = caller.view(job.job.owner.uid);
+            let mut line = serde_json::to_vec(&detail(job, None).visible_to(view)).unwrap_or_default();
+            line.push(b'\n');
+            Bytes::from(line)
+        };
         self.readers
-            .read(move |reader| {
+            .read(user, move |reader| {
                 let page = reader.history(&filter, before, most.min(EXPORTED_AT_ONCE))?;
-                let jobs = page.iter().filter_map(|job| reader.job(job.id).transpose()).collect::<Result<_, _>>()?;
-                Ok((jobs, page.last().map(|job| job.id)))
+                let jobs = page.iter().filter_map(|job| reader.job(job.id).transpose()).collect::<Result<Vec<_>, _>>()?;
+                Ok(ExportPage { lines: jobs.into_iter().map(line).collect(), last: page.last().map(|job| job.id) })
             })
             .await
     }
@@ -133,23 +138,20 @@ impl Shared {
         &self,
         caller: &Caller,
         query: &HistoryQuery,
-        first: (Vec<JobHistory>, Option<JobId>),
+        first: ExportPage,
         lines: &mpsc::Sender<io::Result<Bytes>>,
     ) -> Result<(), Option<Problem>> {
-        let (mut page, mut last) = first;
+        let mut page = first;
         let mut left = query.limit.unwrap_or(u32::MAX);
-        while let Some(before) = last {
-            left = left.saturating_sub(page.len() as u32);
-            for job in page {
-                let view = caller.view(job.job.owner.uid);
-                let mut line = serde_json::to_vec(&detail(job, None).visible_to(view)).unwrap_or_default();
-                line.push(b'\n');
-                lines.send(Ok(line.into())).await.map_err(|_| None)?;
+        while let Some(before) = page.last {
+            left = left.saturating_sub(page.lines.len() as u32);
+            for line in page.lines {
+                lines.send(Ok(line)).await.map_err(|_| None)?;
             }
             if left == 0 {
                 break;
             }
-            (page, last) = self.export_page(query, Some(before), left).await?;
+            page = self.export_page(caller, query, Some(before), left).await?;
         }
         Ok(())
     }
@@ -157,9 +159,9 @@ impl Shared {
 
 /// Sums of energy, with price and carbon intensity.
 #[utoipa::path(get, path = "/v1/energy", params(EnergyQuery), responses((status = 200, body = EnergyReport), Refused))]
-pub(super) async fn energy(QueryRequest { shared, query, .. }: QueryRequest<EnergyQuery>) -> Answer<EnergyReport> {
+pub(super) async fn energy(QueryRequest { shared, caller, query }: QueryRequest<EnergyQuery>) -> Answer<EnergyReport> {
     let ended = Span { since: query.since, until: query.until };
-    let sums = shared.readers.read(move |reader| Ok(reader.energy(query.by, query.ahead, query.user, ended)?)).await?;
+    let sums = shared.readers.read(caller.uid, move |reader| Ok(reader.energy(query.by, query.ahead, query.user, ended)?)).await?;
     let EnergyConfig { price, currency, carbon } = shared.settings.energy.clone();
     Ok(Json(EnergyReport { sums, price, currency, carbon }))
 }
@@ -172,9 +174,12 @@ pub(super) async fn energy(QueryRequest { shared, query, .. }: QueryRequest<Ener
     params(EventQuery),
     responses((status = 200, body = TimedUpdate, content_type = "text/event-stream"), Refused)
 )]
-pub(super) async fn events(headers: HeaderMap, QueryRequest { shared, caller, query }: QueryRequest<EventQuery>) -> Response {
+pub(super) async fn events(
+    headers: HeaderMap,
+    QueryRequest { shared, caller, query }: QueryRequest<EventQuery>,
+) -> Result<Response, Problem> {
     // Browsers send this when they reconnect.
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-    let stream = shared.events(caller, last.or(query.after));
-    Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response()
+    let stream = shared.events(caller, last.or(query.after)).await?;
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
 }

@@ -34,8 +34,9 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
 
 /// The status of the manager.
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, body = Status), Refused))]
-pub(super) async fn status(State(shared): State<Arc<Shared>>, _: Caller) -> Answer<Status> {
-    let mut status = pin!(shared.handle.status());
+pub(super) async fn status(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<Status> {
+    let handle = shared.handle.of(caller.uid);
+    let mut status = pin!(handle.status());
     loop {
         if let Ok(answer) = timeout(CHECK_PERIOD, &mut status).await {
             return answer.map(Json);
@@ -62,7 +63,7 @@ pub(super) async fn policies(_: Caller) -> Json<PolicyList> {
 /// The configuration in force.
 #[utoipa::path(get, path = "/v1/configuration", responses((status = 200, body = ConfigurationDetail), Refused))]
 pub(super) async fn configuration(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<ConfigurationDetail> {
-    let written = shared.handle.settings().await?;
+    let written = shared.handle.of(caller.uid).settings().await?;
     let rules = Settings::from(&written.check().map_err(|error| ProblemKind::Internal.because(error.to_string()))?);
     let mut manager = shared.settings.clone();
     if !caller.is_operator() {
@@ -82,5 +83,5 @@ pub(super) async fn reload(State(shared): State<Arc<Shared>>, caller: Caller) ->
 #[utoipa::path(post, path = "/v1/shutdown", request_body = Shutdown, responses((status = 200), Refused))]
 pub(super) async fn shutdown(State(shared): State<Arc<Shared>>, caller: Caller, sent: JsonBody<Shutdown>) -> Answer<()> {
     caller.must_be_operator("end the manager")?;
-    shared.handle.shutdown(sent.value).await.map(Json)
+    shared.handle.of(caller.uid).shutdown(sent.value).await.map(Json)
 }

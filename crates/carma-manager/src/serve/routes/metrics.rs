@@ -19,6 +19,7 @@ use crate::metrics::{self, Process, Sources};
 use crate::serve::Shared;
 use crate::serve::answer::{no_such_path, wrong_method};
 use crate::serve::caller::Caller;
+use crate::turns::OWN;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -61,6 +62,6 @@ impl Shared {
             let sources = Sources { facts, tallies: reader.tallies()?, store_size: store.size(), process: Process::own(), host };
             Ok(metrics::page(&sources, &settings).into())
         };
-        self.readers.read(make).await
+        self.readers.read(OWN, make).await
     }
 }

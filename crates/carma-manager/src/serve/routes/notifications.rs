@@ -22,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
 /// The notifications of the user.
 #[utoipa::path(get, path = "/v1/notifications", operation_id = "notifications", responses((status = 200, body = Vec<Notification>), Refused))]
 pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<Vec<Notification>> {
-    shared.readers.read(move |reader| Ok(reader.notifications(caller.uid)?)).await.map(Json)
+    shared.readers.read(caller.uid, move |reader| Ok(reader.notifications(caller.uid)?)).await.map(Json)
 }
 
 /// Replaces all notifications of the user.

@@ -14,7 +14,7 @@ use super::Refused;
 use crate::api::{Forecast, Problem, ProblemKind, Submission, Submitted};
 use crate::request::{After, JobRequest};
 use crate::serve::Shared;
-use crate::serve::answer::{Answer, JsonBody, LARGE, off_thread};
+use crate::serve::answer::{Answer, JsonBody, LARGE};
 use crate::serve::caller::Caller;
 use crate::serve::concurrency_limit::{ConcurrencyLimit, Permit};
 use crate::serve::naming::JobName;
@@ -75,13 +75,13 @@ pub(super) async fn submit(
     }
     let (jobs, permit) = shared.validated(&caller, sent, SUBMISSION).await?;
     // The jobs stay in memory until they are stored, even if the client is gone.
-    let handle = shared.handle.clone();
+    let (handle, owner) = (shared.handle.clone(), caller.owner());
     let accepted = tokio::spawn(async move {
         let _permit = permit;
-        handle.submit(caller.owner(), jobs, key).await
+        handle.submit(owner, jobs, key).await
     });
     let mut submitted = accepted.await??;
-    submitted.notes.extend(shared.never_runs(submitted.jobs.first().copied()).await);
+    submitted.notes.extend(shared.never_runs(&caller, submitted.jobs.first().copied()).await);
     Ok(Json(submitted))
 }
 
@@ -104,12 +104,12 @@ impl Shared {
     async fn earlier(&self, caller: &Caller, key: Option<SubmissionKey>) -> Result<Option<Submitted>, Problem> {
         let Some(key) = key else { return Ok(None) };
         let uid = caller.uid;
-        self.readers.read(move |reader| Ok(reader.submission(uid, &key)?.map(Submitted::from))).await
+        self.readers.read(uid, move |reader| Ok(reader.submission(uid, &key)?.map(Submitted::from))).await
     }
 
     /// Why a job can never run here, if so. Its user should know at once.
-    async fn never_runs(&self, job: Option<JobId>) -> Option<String> {
-        let why = self.handle.why(job?).await.ok()?;
+    async fn never_runs(&self, caller: &Caller, job: Option<JobId>) -> Option<String> {
+        let why = self.handle.of(caller.uid).why(job?).await.ok()?;
         let never = matches!(why.reason, WaitReason::TooLarge { .. } | WaitReason::TooLargeForHosts { .. });
         never.then_some(why.summary)
     }
@@ -118,7 +118,7 @@ impl Shared {
     async fn validated(&self, caller: &Caller, sent: JsonBody<Submission>, bounds: Bounds) -> Result<(ValidJobs, Permit), Problem> {
         let JsonBody { value: submission, size, permit: _large } = sent;
         check_priority(submission.job.schedule.priority, caller)?;
-        let mut valid = off_thread(size > LARGE, move || submission.validate().map_err(invalid)).await??;
+        let mut valid = self.off_thread(caller.uid, size > LARGE, move || submission.validate().map_err(invalid)).await??;
         let jobs = valid.jobs().min(bounds.jobs);
         let template = &valid.as_sent().job;
         // Lists of indices and values are not part of each job.
@@ -133,21 +133,21 @@ impl Shared {
         let permit = self.submissions.acquire_many(caller.uid, bytes.div_ceil(PERMIT_BYTES)).await?;
         // All jobs of a submission wait for the same jobs.
         if !valid.as_sent().job.schedule.after.is_empty() {
-            let (after, caller) = (valid.as_sent().job.schedule.after.clone(), caller.clone());
-            let after = self.readers.read(move |reader| numbered(after, reader, &caller)).await?;
+            let (after, user, caller) = (valid.as_sent().job.schedule.after.clone(), caller.uid, caller.clone());
+            let after = self.readers.read(user, move |reader| numbered(after, reader, &caller)).await?;
             if after.len().saturating_mul(jobs) > MAX_AFTER {
                 return Err(ProblemKind::TooLarge.because("after: these are too many jobs that wait for too many others"));
             }
             valid.set_after(after);
         }
-        off_thread(bytes > LARGE, move || (valid.into_jobs(jobs), permit)).await
+        self.off_thread(caller.uid, bytes > LARGE, move || (valid.into_jobs(jobs), permit)).await
     }
 
     /// Checks the user's limit of jobs early. The engine checks it again; this avoids making many jobs that it would refuse.
     async fn check_number(&self, caller: &Caller, jobs: usize) -> Result<(), Problem> {
         let Some(most) = self.settings.limits.jobs_per_user.filter(|_| jobs >= MANY) else { return Ok(()) };
         let user = UserId(caller.uid);
-        let has = self.readers.read(move |reader| Ok(reader.unfinished_of(user)?)).await?;
+        let has = self.readers.read(caller.uid, move |reader| Ok(reader.unfinished_of(user)?)).await?;
         if has.saturating_add(jobs as u64) <= most {
             return Ok(());
         }
@@ -181,8 +181,8 @@ fn numbered(after: Vec<After>, reader: &Reader, caller: &Caller) -> Result<Vec<A
     };
     let mut all = Vec::new();
     for After { job, condition } in after {
-        let jobs = job.parse::<JobName>().and_then(|name| name.jobs(reader, caller)).map_err(wrong)?;
-        all.extend(jobs.into_iter().map(|found| After { job: found.id.0.to_string(), condition }));
+        let jobs = job.parse::<JobName>().and_then(|name| name.owned_jobs(reader, caller)).map_err(wrong)?;
+        all.extend(jobs.into_iter().map(|(found, _)| After { job: found.0.to_string(), condition }));
         if all.len() > MAX_AFTER {
             return Err(ProblemKind::TooLarge.because("after: these are too many jobs to wait for"));
         }

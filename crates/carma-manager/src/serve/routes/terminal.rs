@@ -23,7 +23,7 @@ use super::{JobPath, Refused};
 use crate::api::{Problem, ProblemKind};
 use crate::serve::Shared;
 use crate::serve::caller::Caller;
-use crate::serve::connection_limit::ConnectionSlot;
+use crate::serve::connection_limit::SharedSlot;
 use crate::serve::naming::JobName;
 use crate::store::Phase;
 use crate::supervise::{AttemptFolder, connect_terminal};
@@ -75,7 +75,7 @@ async fn connect(folder: AttemptFolder) -> io::Result<UnixStream> {
 }
 
 /// Keeps the slot of the connection that it was.
-async fn relay(upgrade: OnUpgrade, terminal: UnixStream, _slot: Option<Arc<ConnectionSlot>>) {
+async fn relay(upgrade: OnUpgrade, terminal: UnixStream, _slot: Option<SharedSlot>) {
     if let Ok(client) = upgrade.await {
         copy_both_ways(TokioIo::new(client), terminal).await;
     }

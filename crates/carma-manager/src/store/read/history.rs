@@ -146,9 +146,20 @@ impl Reader {
         self.first(&format!("{SUMMARY} WHERE id = ?1"), params![id.0], read_summary)
     }
 
+    /// The owner of a job, if it exists.
+    pub fn owner(&self, id: JobId) -> Result<Option<UserId>, StoreError> {
+        self.first("SELECT uid FROM jobs WHERE id = ?1", params![id.0], |row| row.get(0).map(UserId))
+    }
+
     /// The job of this index in an array, if it exists.
     pub fn member(&self, array: ArrayId, index: u32) -> Result<Option<JobSummary>, StoreError> {
         self.first(&format!("{SUMMARY} WHERE array = ?1 AND array_index = ?2"), params![array.0, index], read_summary)
+    }
+
+    /// The jobs of an array with their owners, in order.
+    pub fn members(&self, array: ArrayId) -> Result<Vec<(JobId, UserId)>, StoreError> {
+        let member = |row: &Row<'_>| Ok((JobId(row.get(0)?), UserId(row.get(1)?)));
+        self.rows("SELECT id, uid FROM jobs WHERE array = ?1 ORDER BY id", params![array.0], member)
     }
 
     /// A user's latest job, or the latest of this name.

@@ -102,17 +102,12 @@ impl Lab {
     }
 
     pub(super) fn connect(&self) -> UnixStream {
-        let stream = UnixStream::connect(self.socket()).unwrap();
-        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        stream
+        connect(&self.socket())
     }
 
     /// Sends a request, and leaves the answer to be read.
     pub(super) fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
-        let mut stream = self.connect();
-        let head = format!("{method} {path} HTTP/1.1\r\nhost: carma\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
-        stream.write_all((head + body).as_bytes()).unwrap();
-        Answer::new(stream)
+        ask(&self.socket(), method, path, body)
     }
 
     pub(super) fn get(&self, path: &str) -> Value {
@@ -148,6 +143,20 @@ impl Drop for Lab {
             assert!(!self.socket().exists());
         }
     }
+}
+
+fn connect(socket: &Path) -> UnixStream {
+    let stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream
+}
+
+/// Sends a request as the user of this thread, and leaves the answer to be read.
+pub(super) fn ask(socket: &Path, method: &str, path: &str, body: &str) -> Answer {
+    let mut stream = connect(socket);
+    let head = format!("{method} {path} HTTP/1.1\r\nhost: carma\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+    stream.write_all((head + body).as_bytes()).unwrap();
+    Answer::new(stream)
 }
 
 /// A job that asks for no GPU.
@@ -192,7 +201,7 @@ impl Answer {
         text
     }
 
-    fn value(self) -> Value {
+    pub(super) fn value(self) -> Value {
         let status = self.status;
         let text = self.text();
         assert_eq!(status, 200, "{text}");

@@ -1,17 +1,22 @@
 //! Access over TCP: tokens, and TLS.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use carma_manager::configuration::NetworkConfig;
+use carma_manager::open_files;
 use carma_manager::serve::ServeError;
 use carma_testing::need;
+use rustix::net;
+use serde_json::json;
 
-use super::lab::{Answer, Lab, TIMEOUT};
+use super::lab::{Answer, Lab, TIMEOUT, job};
 
 /// The SHA-256 of `secret`.
 const HASH: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
@@ -50,6 +55,35 @@ fn a_token_identifies_its_user_and_no_token_is_refused() {
 }
 
 #[test]
+fn silent_clients_on_the_network_take_no_connections_of_local_users() {
+    open_files::raise_limit();
+    let lab = Lab::with_network(|folder| settings(folder, 0o600)).unwrap();
+    let port = lab.address.unwrap().port();
+    // As many as there are connections for everyone. One address alone does not get so many.
+    let silent: Vec<OwnedFd> = (0..4200).filter_map(|client| silent_client(2 + (client / 1000) as u8, port)).collect();
+    assert!(silent.len() > 4096, "{} could connect", silent.len());
+    for name in ["one", "two"] {
+        let [id] = lab.submit(&job(name), None)[..] else { panic!("one job") };
+        assert_eq!(lab.get("/v1/queue")["jobs"].as_array().unwrap().len(), 1);
+        assert_eq!(lab.post(&format!("/v1/jobs/{id}/cancel"), &json!({}))["done"], json!([id]));
+    }
+    drop(silent);
+    // The server notices soon that they are gone.
+    let begin = Instant::now();
+    while status(lab.address.unwrap(), "authorization: Bearer secret\r\n") != 200 {
+        assert!(begin.elapsed() < TIMEOUT);
+    }
+}
+
+/// A connection from the loopback address of this number that says nothing.
+fn silent_client(number: u8, port: u16) -> Option<OwnedFd> {
+    let socket = net::socket(net::AddressFamily::INET, net::SocketType::STREAM, None).ok()?;
+    net::bind(&socket, &SocketAddr::from(([127, 0, 0, number], 0))).ok()?;
+    net::connect(&socket, &SocketAddr::from(([127, 0, 0, 1], port))).ok()?;
+    Some(socket)
+}
+
+#[test]
 fn tokens_that_others_can_read_are_refused_at_the_start() {
     let refused = Lab::with_network(|folder| settings(folder, 0o644)).err();
     assert!(matches!(&refused, Some(ServeError::File { reason, .. }) if reason.contains("chmod 600")), "{refused:?}");
@@ -82,6 +116,10 @@ fn with_a_certificate_everything_is_encrypted() {
         NetworkConfig { certificate: Some(folder.join("cert.pem")), key: Some(folder.join("key.pem")), ..settings(folder, 0o600) }
     });
     let lab = lab.unwrap();
+    // A handshake that begins and does not go on.
+    let mut unfinished = TcpStream::connect(lab.address.unwrap()).unwrap();
+    unfinished.set_read_timeout(Some(TIMEOUT)).unwrap();
+    unfinished.write_all(&[0x16, 3, 1]).unwrap();
     let ask = |scheme: &str| {
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--max-time", "60", "--output", "/dev/null", "--write-out", "%{http_code}", "--cacert"])
@@ -90,4 +128,5 @@ fn with_a_certificate_everything_is_encrypted() {
         String::from_utf8(curl.output().unwrap().stdout).unwrap()
     };
     assert_eq!(["https", "http"].map(ask), ["200", "400"]);
+    assert!(matches!(unfinished.read(&mut [0]), Ok(0)), "it is closed after a while");
 }

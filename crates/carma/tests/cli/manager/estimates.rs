@@ -5,9 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use carma_core::{JobId, MiB, Outcome};
-use carma_manager::request::{Activation, JobCommand, JobRequest};
+use carma_manager::api::JobAction;
+use carma_manager::request::{Activation, JobCommand, JobRequest, Owner};
+use carma_manager::submission::ValidJobs;
+use carma_testing::{NOBODY, need};
 
-use super::lab::{Lab, until};
+use super::lab::{Lab, block_on, until};
 
 /// A stand-in for Python: it records its user, leaves a process behind that holds its output, and fails.
 fn python(path: &Path, notes: &Path) {
@@ -103,4 +106,75 @@ fn a_command_that_ran_out_of_memory_gets_more_next_time() {
     assert!(note.contains(" and 1 more: it declares 2.0 GiB, but an earlier run of this command ran out of memory with "), "{note}");
     assert_eq!(lab.outcome(again.jobs[0]), Outcome::OutOfMemory);
     assert_eq!(lab.job(again.jobs[0]).attempts.len(), 1, "it has the whole GPU at once");
+}
+
+/// A stand-in for Python that records its processes, and does not end.
+fn endless_python(path: &Path, pids: &Path) {
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = -m ] || exit 0\n\
+         sleep 3600 &\n\
+         echo $! >> {0}\necho $$ >> {0}\nwait\n",
+        pids.display()
+    );
+    fs::write(path, script).unwrap();
+    fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// The processes that it recorded.
+fn recorded(pids: &Path) -> Vec<u32> {
+    fs::read_to_string(pids).unwrap_or_default().lines().map(|line| line.parse().unwrap()).collect()
+}
+
+fn dry_run(lab: &Lab, python: &Path) -> JobRequest {
+    let mut request = lab.shell("true");
+    request.command = JobCommand::Program(vec![python.display().to_string(), "train.py".to_owned()]);
+    request.hints.dry_run = true;
+    request
+}
+
+fn cancel(lab: &Lab, job: JobId) {
+    let acted = block_on(lab.handle().act(vec![job], JobAction::Cancel, "me".to_owned())).unwrap();
+    assert_eq!(acted.done, [job]);
+}
+
+#[test]
+fn a_cancelled_job_ends_its_dry_run_and_those_that_wait_for_a_turn() {
+    let lab = Lab::new("1xA100-40GB", 60.0, "");
+    let (python, pids) = (lab.folder().join("python3"), lab.folder().join("pids"));
+    endless_python(&python, &pids);
+    let jobs: Vec<JobId> = (0..4).map(|_| lab.submit(dry_run(&lab, &python))).collect();
+    // Two run, and two wait.
+    let begun = until(|| Some(recorded(&pids)).filter(|pids| pids.len() >= 4));
+    assert!(begun.iter().all(|pid| carma_gpu::process_started(*pid).is_some()));
+    // Those that wait first: the end of one that runs lets another begin.
+    for job in jobs.iter().rev() {
+        cancel(&lab, *job);
+        assert_eq!(lab.outcome(*job), Outcome::Cancelled);
+    }
+    until(|| begun.iter().all(|pid| carma_gpu::process_started(*pid).is_none()).then_some(()));
+    until(|| (fs::read_dir(lab.folder().join("estimates")).unwrap().count() == 0).then_some(()));
+    assert_eq!(recorded(&pids), begun, "the others never began");
+}
+
+#[test]
+fn slow_dry_runs_of_one_user_do_not_block_those_of_another() {
+    need!(carma_testing::root());
+    let lab = Lab::new("1xA100-40GB", 60.0, "");
+    fs::set_permissions(lab.folder(), PermissionsExt::from_mode(0o755)).unwrap();
+    let (python, pids) = (lab.folder().join("python3"), lab.folder().join("pids"));
+    endless_python(&python, &pids);
+    let slow: Vec<JobId> = (0..20).map(|_| lab.submit(dry_run(&lab, &python))).collect();
+    until(|| Some(recorded(&pids)).filter(|pids| pids.len() >= 4));
+    let quick = lab.folder().join("python3.99");
+    fs::write(&quick, "#!/bin/sh\nexit 1\n").unwrap();
+    fs::set_permissions(&quick, PermissionsExt::from_mode(0o755)).unwrap();
+    let nobody = Owner { uid: NOBODY, gid: NOBODY, name: "nobody".to_owned() };
+    let jobs = ValidJobs::new(vec![JobRequest { directory: "/".into(), ..dry_run(&lab, &quick) }]).unwrap();
+    let job = block_on(lab.handle().submit(nobody, jobs, None)).unwrap().jobs[0];
+    until(|| lab.job(job).events.into_iter().find(|stored| stored.event.event.kind() == "estimated"));
+    assert_eq!(recorded(&pids).len(), 4, "two of the slow ones run");
+    for job in slow.into_iter().rev() {
+        cancel(&lab, job);
+    }
+    until(|| recorded(&pids).iter().all(|pid| carma_gpu::process_started(*pid).is_none()).then_some(()));
 }
