@@ -65,8 +65,22 @@ impl World {
         // Under a budget one that was set aside as too large counts as work until it is tried again: so long the longest may not be next.
         let Config { queue, power, .. } = self.scheduler().config();
         let more_work = queue.critical > 0.0 && power.budget.is_some();
-        let overlooked = |action: &&Action| matches!(action, Action::Launch { reason: LaunchReason { passed: None, .. }, .. });
+        let overlooked = |action: &&Action| match action {
+            Action::Launch { attempt, placement, reason: LaunchReason { passed: None, .. } } => {
+                !self.is_left_to_others(attempt.job, placement)
+            }
+            _ => false,
+        };
         assert_eq!(actions.iter().find(overlooked).filter(|_| !more_work), None);
+    }
+
+    /// Whether a job had to leave a device to users below their share. The usage of users is read when attempts begin and end; read again now, it
+    /// may exempt another user.
+    fn is_left_to_others(&self, job: JobId, placement: &Placement) -> bool {
+        let explanation = self.scheduler().explain(job).unwrap();
+        let left = |answer: &&DeviceAnswer| answer.obstacles.contains(&Obstacle::LeftToOthers);
+        let mut left = explanation.devices.iter().filter(left);
+        left.any(|answer| placement.devices.iter().any(|granted| granted.device == answer.device))
     }
 
     /// A recovered job never starts below its floor, and one that needs idle GPUs gets no others.
