@@ -47,6 +47,7 @@ tests: clients
 	tools/install prometheus
 	tools/install tmux
 	tools/install curl
+	tools/install faketime
 	tools/install openssl
 	tools/install chromium
 	export PROPTEST_RNG_SEED=$(SEED); if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi

@@ -228,6 +228,12 @@ impl Scheduler {
         Ok(())
     }
 
+    pub(super) fn begin_moved(&mut self, job: JobId, begin: Time, now: Time) -> Result<(), EventError> {
+        let spec = JobSpec { begin: Some(begin), ..self.unfinished(job)?.spec.clone() };
+        self.replace_spec(job, spec, now);
+        Ok(())
+    }
+
     pub(super) fn estimate_ready(&mut self, job: JobId, estimate: Estimate, now: Time) -> Result<(), EventError> {
         let mut spec = self.unfinished(job)?.spec.clone();
         estimate.tell(&mut spec);

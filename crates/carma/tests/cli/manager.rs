@@ -35,5 +35,6 @@ mod slots;
 mod top;
 mod umask;
 mod up;
+mod wall_clock;
 mod watchdog;
 mod what_if;
