@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests hunt python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt soak upgrade python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
@@ -56,6 +56,15 @@ tests: clients
 CASES ?= 10000
 hunt: ## Test the properties of the scheduler on new random events (CASES, by default 10000)
 	PROPTEST_CASES=$(CASES) cargo test --release --package carma-core --test core whatever_happens
+
+KILLS ?= 1000
+JOBS ?= 20000
+soak: ## Kill managers, shims and guards under load (KILLS, 1000), then run a month of jobs (JOBS, 20000); SEED picks the moments
+	CARMA_KILLS=$(KILLS) CARMA_JOBS=$(JOBS) CARMA_SEED=$(SEED) cargo test --package carma --test cli manager::soak -- --ignored --nocapture --test-threads 1
+
+upgrade: ## Build the last release from git, and replace it by this version while its jobs run
+	tools/build-release $(TARGET)/upgrade
+	CARMA_OLD=$(abspath $(TARGET))/upgrade/debug/carma cargo test --package carma --test cli manager::upgrade -- --ignored --test-threads 1
 
 clients: target/clients/installed ## Set up nvidia-ml-py, nvitop and gpustat, which the tests run on emulated GPUs
 

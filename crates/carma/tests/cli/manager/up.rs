@@ -26,6 +26,8 @@ pub(super) struct ManagerProcess {
     variables: Vec<(&'static str, OsString)>,
     /// The signals that it is started with ignored.
     ignored: Option<&'static str>,
+    /// The program that it is: this version, unless a test replaces it.
+    program: PathBuf,
 }
 
 impl ManagerProcess {
@@ -36,7 +38,7 @@ impl ManagerProcess {
         let create =
             |(gpus, speed): (&str, f64)| Machine::create(&folder.path().join("gpus"), &gpus.parse().unwrap(), speed, Some(program()));
         let machine = gpus.map(create).transpose().unwrap();
-        Self { folder, machine, process: None, variables: Vec::new(), ignored: None }
+        Self { folder, machine, process: None, variables: Vec::new(), ignored: None, program: program().to_owned() }
     }
 
     /// A manager that answers.
@@ -56,11 +58,16 @@ impl ManagerProcess {
         self.ignored = Some(signals);
     }
 
+    /// Its next start is of this program.
+    pub(super) fn run_as(&mut self, program: &Path) {
+        program.clone_into(&mut self.program);
+    }
+
     /// The command that starts it.
     pub(super) fn command(&self) -> Command {
-        let mut command = Command::new(self.ignored.map_or(program(), |_| Path::new("env")));
+        let mut command = Command::new(self.ignored.map_or(self.program.as_path(), |_| Path::new("env")));
         if let Some(signals) = self.ignored {
-            command.arg(format!("--ignore-signal={signals}")).arg(program());
+            command.arg(format!("--ignore-signal={signals}")).arg(&self.program);
         }
         // A relative path, as users write it.
         command.current_dir(self.folder()).args(["up", "--state", "state", "--config"]).arg(self.folder().join("carma.toml"));
