@@ -229,8 +229,21 @@ impl Scheduler {
     }
 
     pub(super) fn begin_moved(&mut self, job: JobId, begin: Time, now: Time) -> Result<(), EventError> {
-        let spec = JobSpec { begin: Some(begin), ..self.unfinished(job)?.spec.clone() };
-        self.replace_spec(job, spec, now);
+        let known = self.unfinished(job)?;
+        let waits = known.state.waiting().is_some();
+        // A job that runs has begun, also if it is put back later.
+        if known.state.active().is_some() {
+            return Ok(());
+        }
+        if let Some(before) = known.spec.begin {
+            self.timers.cancel(before, Timer::Begin(job));
+        }
+        self.jobs.entry(job).and_modify(|known| known.spec.begin = Some(begin));
+        // Until then, others have its turns.
+        if waits {
+            self.withdraw(job, now);
+            self.enqueue(job, now);
+        }
         Ok(())
     }
 
