@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests hunt soak upgrade python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt fuzz soak upgrade python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
@@ -56,6 +56,16 @@ tests: clients
 CASES ?= 10000
 hunt: ## Test the properties of the scheduler on new random events (CASES, by default 10000)
 	PROPTEST_CASES=$(CASES) cargo test --release --package carma-core --test core whatever_happens
+
+# The compiler's coverage flags need RUSTC_BOOTSTRAP on a stable toolchain. There is almost no unsafe code, so no sanitizer slows the targets down.
+SECONDS ?= 60
+FUZZ = RUSTC_BOOTSTRAP=1 cargo fuzz
+fuzz: ## Fuzz everything that reads what others wrote, each target for SECONDS (60); inputs that fail are in fuzz/artifacts
+	tools/install cargo-fuzz
+	$(FUZZ) build --sanitizer none
+	for target in $$(cargo fuzz list); do mkdir -p fuzz/found/$$target && \
+	  $(FUZZ) run --sanitizer none $$target fuzz/found/$$target fuzz/corpus/$$target -- \
+	    -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 || exit 1; done
 
 KILLS ?= 1000
 JOBS ?= 20000
