@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests hunt faults python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak upgrade python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
@@ -48,6 +48,7 @@ tests: clients
 	tools/install tmux
 	tools/install strace
 	tools/install curl
+	tools/install faketime
 	tools/install openssl
 	tools/install chromium
 	export PROPTEST_RNG_SEED=$(SEED); if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi
@@ -60,6 +61,25 @@ hunt: ## Test the properties of the scheduler on new random events (CASES, by de
 faults: ## Let every call of the kernel for the store and for attempts fail once, one at a time (about an hour)
 	tools/install strace
 	cargo test --package carma --test cli -- --ignored --exact --nocapture manager::injected_faults::a_fault_at_any_call_loses_nothing_and_runs_nothing_twice
+
+# The compiler's coverage flags need RUSTC_BOOTSTRAP on a stable toolchain. There is almost no unsafe code, so no sanitizer slows the targets down.
+SECONDS ?= 60
+FUZZ = RUSTC_BOOTSTRAP=1 cargo fuzz
+fuzz: ## Fuzz everything that reads what others wrote, each target for SECONDS (60); inputs that fail are in fuzz/artifacts
+	tools/install cargo-fuzz
+	$(FUZZ) build --sanitizer none
+	for target in $$(cargo fuzz list); do mkdir -p fuzz/found/$$target && \
+	  $(FUZZ) run --sanitizer none $$target fuzz/found/$$target fuzz/corpus/$$target -- \
+	    -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 || exit 1; done
+
+KILLS ?= 1000
+JOBS ?= 20000
+soak: ## Kill managers, shims and guards under load (KILLS, 1000), then run a month of jobs (JOBS, 20000); SEED picks the moments
+	CARMA_KILLS=$(KILLS) CARMA_JOBS=$(JOBS) CARMA_SEED=$(SEED) cargo test --package carma --test cli manager::soak -- --ignored --nocapture --test-threads 1
+
+upgrade: ## Build the last release from git, and replace it by this version while its jobs run
+	tools/build-release $(TARGET)/upgrade
+	CARMA_OLD=$(abspath $(TARGET))/upgrade/debug/carma cargo test --package carma --test cli manager::upgrade -- --ignored --test-threads 1
 
 clients: target/clients/installed ## Set up nvidia-ml-py, nvitop and gpustat, which the tests run on emulated GPUs
 

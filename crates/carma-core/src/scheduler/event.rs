@@ -10,7 +10,7 @@ use crate::job::{Interference, Job, JobSpec, MemoryEstimate, PerRank, Priority, 
 use crate::sharing::CollocationMode;
 use crate::telemetry::{Sample, Utilisation, WindowSummary};
 use crate::tenant::ProcessUse;
-use crate::units::{Fraction, MiB, Seconds, Watts};
+use crate::units::{Fraction, MiB, Seconds, Time, Watts};
 use crate::{AttemptId, DeviceId, JobId, ServerId};
 
 /// Something happened.
@@ -168,6 +168,13 @@ pub enum Event {
         /// The new time limit.
         #[serde(default)]
         time_limit: LimitChange,
+    },
+    /// A job that is not to begin before a time of the wall clock: that clock was set.
+    BeginMoved {
+        /// Which.
+        job: JobId,
+        /// The same moment of the wall clock, in the scheduler's time.
+        begin: Time,
     },
     /// A finished job that no other job waits for can be forgotten.
     JobForgotten {

@@ -228,6 +228,25 @@ impl Scheduler {
         Ok(())
     }
 
+    pub(super) fn begin_moved(&mut self, job: JobId, begin: Time, now: Time) -> Result<(), EventError> {
+        let known = self.unfinished(job)?;
+        let waits = known.state.waiting().is_some();
+        // A job that runs has begun, also if it is put back later.
+        if known.state.active().is_some() {
+            return Ok(());
+        }
+        if let Some(before) = known.spec.begin {
+            self.timers.cancel(before, Timer::Begin(job));
+        }
+        self.jobs.entry(job).and_modify(|known| known.spec.begin = Some(begin));
+        // Until then, others have its turns.
+        if waits {
+            self.withdraw(job, now);
+            self.enqueue(job, now);
+        }
+        Ok(())
+    }
+
     pub(super) fn estimate_ready(&mut self, job: JobId, estimate: Estimate, now: Time) -> Result<(), EventError> {
         let mut spec = self.unfinished(job)?.spec.clone();
         estimate.tell(&mut spec);

@@ -182,6 +182,7 @@ impl Scheduler {
             Event::JobReleased { job } => self.job_released(job, now),
             Event::JobRequeued { job } => self.job_requeued(job, now, actions),
             Event::JobChanged { job, priority, time_limit } => self.job_changed(job, priority, time_limit, now),
+            Event::BeginMoved { job, begin } => self.begin_moved(job, begin, now),
             Event::JobForgotten { job } => self.job_forgotten(job),
             Event::EstimateReady { job, estimate } => self.estimate_ready(job, *estimate, now),
             Event::Progress { attempt, done } => self.progressed(attempt, done, now, actions),

@@ -124,6 +124,20 @@ fn a_job_that_is_to_begin_later_does() {
 }
 
 #[test]
+fn a_job_that_is_to_begin_later_follows_the_wall_clock() {
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
+    let begin = lab.now + secs(60);
+    lab.submit(JobSpec { begin: Some(begin), ..job(1) });
+    assert_eq!(lab.event(Event::BeginMoved { job: JobId(1), begin: begin + secs(86_400) }), [], "the wall clock was set back");
+    assert_eq!(lab.wait(3600), [], "the old time means nothing");
+    assert_eq!(launches(&lab.event(Event::BeginMoved { job: JobId(1), begin: lab.now })), [(1, vec![0])], "it was set forward");
+    lab.event(Event::BeginMoved { job: JobId(1), begin: lab.now + secs(10) });
+    lab.exit(1, Verdict::Succeeded);
+    assert_eq!(*lab.outcome(1), Outcome::Succeeded, "a running job does not mind");
+    assert_eq!(lab.refused(Event::BeginMoved { job: JobId(1), begin }), "job 1: a job that is done cannot be changed");
+}
+
+#[test]
 fn a_waiting_job_is_cancelled_at_once_a_running_one_is_asked_to_stop() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));

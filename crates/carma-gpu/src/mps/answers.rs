@@ -12,12 +12,12 @@ pub enum ServerState {
 }
 
 /// The process numbers in an answer, one a line; an empty answer has none.
-pub(super) fn process_numbers(answer: &str) -> Option<Vec<u32>> {
+pub fn process_numbers(answer: &str) -> Option<Vec<u32>> {
     answer.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| line.parse().ok()).collect()
 }
 
 /// The state in the answer to `get_server_status`.
-pub(super) fn server_state(answer: &str) -> Option<ServerState> {
+pub fn server_state(answer: &str) -> Option<ServerState> {
     match answer.trim() {
         "INITIALIZING" => Some(ServerState::Initializing),
         "ACTIVE" => Some(ServerState::Active),
@@ -27,7 +27,7 @@ pub(super) fn server_state(answer: &str) -> Option<ServerState> {
 }
 
 /// The share in the answer to `get_default_active_thread_percentage`.
-pub(super) fn percentage(answer: &str) -> Option<f64> {
+pub fn percentage(answer: &str) -> Option<f64> {
     answer.trim().parse().ok().filter(|percentage| (0.0..=100.0).contains(percentage))
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use carma_core::PastUse;
+use carma_core::{PastUse, Seconds};
 
 use super::log_removal::remove_logs;
 use super::saved;
@@ -13,6 +13,8 @@ use super::state::EngineState;
 use crate::configuration::KeepConfig;
 use crate::store::{Change, Keep, Retention};
 
+/// How often old jobs are removed, in the time that their age is counted in: that of the GPUs.
+const PRUNE_PERIOD: Seconds = Seconds::from_secs(3600);
 /// Steps of one removal of old jobs, of 500 rows each. The next housekeeping continues.
 const PRUNE_STEPS: u32 = 200;
 /// The file with the GPU use of users.
@@ -24,7 +26,7 @@ impl EngineState {
         self.decisions.batch.changes.push(Change::ClockAdvanced(self.decisions.now()));
         self.jobs.forget_lingering(&mut self.decisions);
         self.gpus.rescan_devices();
-        if self.timetable.prune_is_due(self.log_space.is_short()) {
+        if self.timetable.prune_is_due(self.decisions.clock.real(PRUNE_PERIOD), self.log_space.is_short()) {
             self.prune();
         }
     }

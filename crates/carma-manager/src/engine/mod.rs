@@ -6,7 +6,7 @@
 //!  gpus: samples and changes  ┼─► Input ─► core    (one batch on its way to the disk at a time)
 //!  host, estimates, timers ───┘
 //!
-//!  what the engine does:  run (the loop), react (inputs), act (actions of the core), work (tasks, in turns), answer (questions), submit, forecast, job_actions, restore, housekeeping
+//!  what the engine does:  run (the loop), react (inputs), act (actions of the core), work (tasks, in turns), answer (questions), submit, forecast, job_actions, restore, begin_times, housekeeping
 //!                          │ all work on
 //!  its parts:             state ──► views ──► accounting ──► attempts ──► gpus, jobs ──► decide        estimates, host, listeners, writer: beside them
 //! ```
@@ -19,6 +19,7 @@ mod accounting;
 mod act;
 mod answer;
 mod attempts;
+mod begin_times;
 mod cancellations;
 mod decide;
 mod error;

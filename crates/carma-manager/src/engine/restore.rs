@@ -139,7 +139,8 @@ impl EngineState {
     }
 
     /// Gives the jobs to the core, which may launch some at once. Returns those that wait for an estimate.
-    fn restore_jobs(&mut self, unfinished: Vec<UnfinishedJob>) -> Result<Vec<JobId>, EngineError> {
+    fn restore_jobs(&mut self, mut unfinished: Vec<UnfinishedJob>) -> Result<Vec<JobId>, EngineError> {
+        self.renew_begin_times(&mut unfinished);
         let jobs: Vec<Job> = unfinished.iter().map(|unfinished| unfinished.job.clone()).collect();
         let mut unestimated = Vec::new();
         for UnfinishedJob { job, meta } in unfinished {

@@ -141,6 +141,7 @@ impl EngineState {
 
     /// Runs due timers.
     fn timers(&mut self) {
+        self.follow_wall_clock();
         let now = self.decisions.now();
         if self.decisions.scheduler().next_wakeup().is_some_and(|time| time <= now) {
             self.decisions.tell_or_log(Event::Tick);

@@ -2,6 +2,7 @@
 
 use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, JobId, JobSpec, MemoryNeed, PerRank, UserId};
 
+use super::begin_times;
 use super::decide::Reply;
 use super::decide::batch::AcceptedJob;
 use super::estimates::{EstimateOrder, Estimated, Method, Purpose};
@@ -154,7 +155,7 @@ impl EngineState {
             priority: schedule.priority,
             dependencies,
             array,
-            begin: schedule.begin.map(|seconds| self.decisions.clock.at(UnixMillis(seconds.saturating_mul(1000)))),
+            begin: schedule.begin.map(|seconds| begin_times::in_core_time(&self.decisions.clock, seconds)),
             hold: schedule.hold,
             exclusive: resources.exclusive,
             mode: resources.mode,

@@ -6,8 +6,6 @@ use std::time::{Duration, Instant};
 
 /// How often there is housekeeping.
 const PERIOD: Duration = Duration::from_secs(60);
-/// How often old jobs are removed.
-const PRUNE_PERIOD: Duration = Duration::from_secs(3600);
 
 /// When the next housekeeping and the next removal of old jobs are due.
 #[derive(Debug)]
@@ -40,14 +38,14 @@ impl Timetable {
         is_due(&mut self.housekeeping, PERIOD)
     }
 
-    /// Whether old jobs and logs are to be removed: at once if space is short. Otherwise the next removal is in a while, or after the next housekeeping
-    /// if that one is not done.
-    pub(crate) fn prune_is_due(&mut self, is_short: bool) -> bool {
+    /// Whether old jobs and logs are to be removed: at once if space is short. Otherwise the next removal is after this period, or after the next
+    /// housekeeping if that one is not done.
+    pub(crate) fn prune_is_due(&mut self, period: Duration, is_short: bool) -> bool {
         if self.pruning.runs.load(Ordering::Acquire) {
             return false;
         }
         let continues = self.pruning.continues.swap(false, Ordering::AcqRel);
-        is_due(&mut self.prune, PRUNE_PERIOD) || continues || is_short
+        is_due(&mut self.prune, period) || continues || is_short
     }
 }
 

@@ -33,6 +33,7 @@ pub(super) enum Step {
     Release(Index),
     Requeue(Index),
     Change(Index, i32, LimitChange),
+    MoveBegin(Index, u64),
     Estimate(Index, u64),
     /// The job keeps what it has done so far.
     Checkpoint(Index),
@@ -290,6 +291,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         3 => pick().prop_map(Step::Release),
         2 => pick().prop_map(Step::Requeue),
         2 => (pick(), -1_i32..2, limit).prop_map(|(job, priority, limit)| Step::Change(job, priority, limit)),
+        1 => (pick(), 0_u64..300).prop_map(|(job, begin)| Step::MoveBegin(job, begin)),
         4 => (pick(), 100_u64..50_000).prop_map(|(job, memory)| Step::Estimate(job, memory)),
         2 => pick().prop_map(Step::Checkpoint),
         14 => (pick(), 0_u64..40_000, 0.0..1.0).prop_map(|(device, used, smact)| Step::Window(device, used, smact)),

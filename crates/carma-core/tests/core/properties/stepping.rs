@@ -69,6 +69,9 @@ impl World {
             Step::Change(index, priority, time_limit) => {
                 self.event(Event::JobChanged { job: self.job(index), priority: Some(Priority(priority)), time_limit });
             }
+            Step::MoveBegin(index, seconds) => {
+                self.event(Event::BeginMoved { job: self.job(index), begin: Time::from_secs(seconds) });
+            }
             Step::Estimate(index, memory) => {
                 let duration = Some(Seconds::from_secs(memory / 10));
                 let memory = Some(PerRank::Same(MemoryEstimate::exactly(MiB(memory))));

@@ -18,12 +18,19 @@ pub(super) struct CheckpointWatch {
 }
 
 impl CheckpointWatch {
+    /// Checkpoints of earlier attempts are known, and so is one that an earlier manager has reported to the core.
+    fn new(times: &CheckpointTimes, reported: bool) -> Self {
+        let is_known = reported || times.changed <= times.launched;
+        Self { seen: None, known: times.changed.filter(|_| is_known) }
+    }
+
     /// Whether there is a new checkpoint, given the folder's last change. It is complete when the folder did not change between two checks, or when
     /// its writer has ended.
     fn check(&mut self, changed: Option<SystemTime>, ended: bool) -> bool {
         let rests = self.seen == changed || ended;
         self.seen = changed;
-        let new = rests && changed > self.known;
+        // Another time, not a later one: the clock of files may have been set back.
+        let new = rests && changed.is_some() && changed != self.known;
         if new {
             self.known = changed;
         }
@@ -38,11 +45,9 @@ impl Attempts {
         let reported = job.state.active().is_some_and(|active| job.checkpointed_at >= Some(active.launched_at));
         // The launch time is known only after the start.
         let Some(active) = self.active.get_mut(&attempt).filter(|active| active.started || ended) else { return };
-        let CheckpointTimes { launched, changed } = self.executor.checkpoint(attempt);
-        // Checkpoints of earlier attempts are known, and so is one that an earlier manager has reported to the core.
-        let known = || if reported { changed } else { launched };
-        let watch = active.checkpoints.get_or_insert_with(|| CheckpointWatch { seen: None, known: known() });
-        if watch.check(changed, ended) && decisions.tell(Event::Checkpointed { attempt }).is_ok() {
+        let times = self.executor.checkpoint(attempt);
+        let watch = active.checkpoints.get_or_insert_with(|| CheckpointWatch::new(&times, reported));
+        if watch.check(times.changed, ended) && decisions.tell(Event::Checkpointed { attempt }).is_ok() {
             decisions.batch.changed.insert(attempt.job);
         }
     }
@@ -57,11 +62,20 @@ mod tests {
     #[test]
     fn a_checkpoint_is_there_once_when_it_is_written() {
         let at = |second| Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second));
-        let mut watch = CheckpointWatch { seen: None, known: at(10) };
+        let mut watch = CheckpointWatch::new(&CheckpointTimes { launched: at(10), changed: at(9) }, false);
         let mut check = |changed| watch.check(changed, false);
         assert_eq!([check(at(9)), check(at(9))], [false, false], "one of an earlier attempt");
         assert_eq!([check(at(11)), check(at(12))], [false, false], "it is being written");
         assert_eq!([check(at(12)), check(at(12))], [true, false]);
         assert_eq!([watch.check(at(20), true), watch.check(at(20), true)], [true, false], "the last before it ended");
+        assert_eq!([watch.check(at(5), true), watch.check(at(5), true)], [true, false], "the clock was set back meanwhile");
+    }
+
+    #[test]
+    fn what_was_reported_or_is_older_than_the_attempt_is_no_new_checkpoint() {
+        let at = |second| Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second));
+        let is_new =
+            |changed, reported| CheckpointWatch::new(&CheckpointTimes { launched: at(10), changed }, reported).check(changed, true);
+        assert_eq!([is_new(None, false), is_new(at(9), false), is_new(at(11), true), is_new(at(11), false)], [false, false, false, true]);
     }
 }

@@ -10,6 +10,9 @@ use crate::store::UnixMillis;
 /// A thousand years, in seconds.
 const LATEST: f64 = 1000.0 * 366.0 * 86_400.0;
 
+/// The wall clock is adjusted by less all the time. Milliseconds.
+const JUMP: i64 = 1_000;
+
 /// The time of the core, and the wall clock. Emulated GPUs may run faster than real time: then both are their time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
@@ -62,12 +65,25 @@ impl Clock {
         }
     }
 
+    /// How far the wall clock was set since this was last asked, in milliseconds; a host that slept looks the same. Unset if it was not. The time of
+    /// emulated GPUs that run faster is not that of the wall clock.
+    pub(crate) fn take_jump(&mut self) -> Option<i64> {
+        let expected = self.wall.0.saturating_add(self.since.elapsed().as_millis() as u64);
+        let jump = UnixMillis::now().0.cast_signed() - expected.cast_signed();
+        if !self.is_real() || jump.abs() < JUMP {
+            return None;
+        }
+        self.wall = UnixMillis(self.wall.0.saturating_add_signed(jump));
+        Some(jump)
+    }
+
     /// How much faster than real time the GPUs run.
     pub(crate) fn speed(&self) -> f64 {
         self.speed
     }
 
-    fn is_real(&self) -> bool {
+    /// Whether its seconds are those of the wall clock.
+    pub(crate) fn is_real(&self) -> bool {
         (self.speed - 1.0).abs() < f64::EPSILON
     }
 
@@ -111,5 +127,20 @@ mod tests {
         assert!(clock.at(UnixMillis(UnixMillis::now().0 + 10_000)) > now);
         let later = UnixMillis(clock.wall().0 + 1_000_000);
         assert!(clock.not_before(later).wall() >= later);
+    }
+
+    #[test]
+    fn a_wall_clock_that_was_set_is_noticed_once() {
+        const DAY: u64 = 86_400_000;
+        let clock = Clock::from(Time::ZERO, 1.0);
+        assert_eq!(Clock { ..clock }.take_jump(), None);
+        for (was, sign) in [(clock.wall.0 - DAY, 1), (clock.wall.0 + DAY, -1)] {
+            let mut jumped = Clock { wall: UnixMillis(was), ..clock };
+            let jump = jumped.take_jump().unwrap() * sign;
+            assert!((86_399_000..86_401_000).contains(&jump), "{jump}");
+            assert_eq!(jumped.take_jump(), None);
+            assert!(jumped.now() < Time::from_secs(60), "the core's time does not jump");
+        }
+        assert_eq!(Clock { wall: UnixMillis(0), speed: 60.0, ..clock }.take_jump(), None);
     }
 }

@@ -27,17 +27,21 @@ fn crashes() -> u64 {
     std::env::var("CARMA_CRASHES").ok().and_then(|number| number.parse().ok()).unwrap_or(25)
 }
 
-fn seed() -> u64 {
+pub(super) fn seed() -> u64 {
     std::env::var("CARMA_SEED").ok().and_then(|number| number.parse().ok()).unwrap_or(7)
 }
 
 /// Four emulated GPUs whose minutes pass in seconds.
-fn manager() -> ManagerProcess {
+pub(super) fn manager() -> ManagerProcess {
     ManagerProcess::new(Some(("4xA100-40GB", 60.0)), "")
 }
 
 /// Puts load on a manager until `strike` has killed this many processes, and then checks all records.
-fn under_load(up: &mut ManagerProcess, times: u64, mut strike: impl FnMut(&mut ManagerProcess, &mut Rng) -> u64) -> Vec<JobDetail> {
+pub(super) fn under_load(
+    up: &mut ManagerProcess,
+    times: u64,
+    mut strike: impl FnMut(&mut ManagerProcess, &mut Rng) -> u64,
+) -> Vec<JobDetail> {
     let load = Load::new(up);
     let gate = up.folder().join("gate");
     let body = format!("while ! test -e {}; do sleep 0.05; done", gate.display());
@@ -74,14 +78,21 @@ fn under_load(up: &mut ManagerProcess, times: u64, mut strike: impl FnMut(&mut M
     details
 }
 
-fn all_jobs(client: &mut Client) -> Vec<JobDetail> {
-    let query = HistoryQuery { limit: Some(100_000), ..HistoryQuery::default() };
-    let jobs: Vec<JobId> = client.history(&query).unwrap().into_iter().map(|job| job.id).collect();
+pub(super) fn all_jobs(client: &mut Client) -> Vec<JobDetail> {
+    let mut jobs: Vec<JobId> = Vec::new();
+    loop {
+        let query = HistoryQuery { limit: Some(1_000), before: jobs.last().copied(), ..HistoryQuery::default() };
+        let page = client.history(&query).unwrap();
+        if page.is_empty() {
+            break;
+        }
+        jobs.extend(page.into_iter().map(|job| job.id));
+    }
     jobs.into_iter().map(|job| client.job(&job.0.to_string()).unwrap()).collect()
 }
 
 /// Each job ended once, and its state agrees with its own record.
-fn check(load: &Load, details: &[JobDetail]) {
+pub(super) fn check(load: &Load, details: &[JobDetail]) {
     let outcomes: BTreeMap<JobId, &Outcome> = details.iter().map(|detail| (detail.id, detail.outcome().unwrap())).collect();
     for detail in details {
         let request = &detail.request;
@@ -143,7 +154,7 @@ fn assert_all_known(asked: &[Asked], details: &[JobDetail]) {
 }
 
 /// No process runs or holds a folder.
-fn nothing_is_left(up: &ManagerProcess) {
+pub(super) fn nothing_is_left(up: &ManagerProcess) {
     for folder in up.attempts() {
         let standing = until(|| Some(find(&folder).unwrap()).filter(|standing| !matches!(standing, AttemptState::Running(_))));
         assert!(matches!(standing, AttemptState::Ended(_) | AttemptState::Lost), "{standing:?}");
@@ -189,24 +200,13 @@ fn a_manager_killed_at_any_moment_loses_nothing_and_runs_nothing_twice() {
 fn shims_killed_at_any_moment_are_noticed_and_leave_nothing() {
     let mut up = manager();
     let mut killed = 0;
-    let witness = up.state().join("attempts/1");
     let details = under_load(&mut up, crashes(), |up, random| {
         thread::sleep(Duration::from_millis(random.u64(0..100)));
         if random.u32(0..5) == 0 {
             up.kill();
             up.start();
         }
-        let mut others = up.attempts();
-        others.retain(|folder| !folder.path().starts_with(&witness));
-        let alive = |[guard, shim]: &[Identity; 2]| is_there(*guard) && is_there(*shim);
-        let victims: Vec<[Identity; 2]> = others.iter().filter_map(supervisors).filter(alive).collect();
-        // Processes that have ended meanwhile do not count.
-        let strike = match (random.u32(0..4), random.choice(victims)) {
-            (_, None) => 0,
-            (0, Some([guard, _])) => kill(guard),
-            (1, Some([guard, shim])) => kill(guard) + kill(shim),
-            (_, Some([_, shim])) => kill(shim),
-        };
+        let strike = kill_a_supervisor(up, random);
         killed += strike;
         strike
     });
@@ -214,6 +214,22 @@ fn shims_killed_at_any_moment_are_noticed_and_leave_nothing() {
     let lost = attempts.filter(|attempt| attempt.verdict == Some(Verdict::SupervisorLost)).count();
     eprintln!("{killed} supervisors killed, {} jobs, {lost} attempts lost", details.len());
     assert!(lost > 0 && killed >= crashes());
+}
+
+/// Kills the shim, the guard or both of a random attempt, but never of the witness. Returns the number of killed processes.
+pub(super) fn kill_a_supervisor(up: &ManagerProcess, random: &mut Rng) -> u64 {
+    let witness = up.state().join("attempts/1");
+    let mut others = up.attempts();
+    others.retain(|folder| !folder.path().starts_with(&witness));
+    let alive = |[guard, shim]: &[Identity; 2]| is_there(*guard) && is_there(*shim);
+    let victims: Vec<[Identity; 2]> = others.iter().filter_map(supervisors).filter(alive).collect();
+    // Processes that have ended meanwhile do not count.
+    match (random.u32(0..4), random.choice(victims)) {
+        (_, None) => 0,
+        (0, Some([guard, _])) => kill(guard),
+        (1, Some([guard, shim])) => kill(guard) + kill(shim),
+        (_, Some([_, shim])) => kill(shim),
+    }
 }
 
 /// A process, identified by its pid and start time.

@@ -26,6 +26,8 @@ pub(super) struct ManagerProcess {
     variables: Vec<(&'static str, OsString)>,
     /// The command line that it is the end of.
     wrapper: Vec<String>,
+    /// The program that it is: this version, unless a test replaces it.
+    program: PathBuf,
 }
 
 impl ManagerProcess {
@@ -36,7 +38,8 @@ impl ManagerProcess {
         let create =
             |(gpus, speed): (&str, f64)| Machine::create(&folder.path().join("gpus"), &gpus.parse().unwrap(), speed, Some(program()));
         let machine = gpus.map(create).transpose().unwrap();
-        Self { folder, machine, process: None, variables: Vec::new(), wrapper: Vec::new() }
+        let program = program().to_owned();
+        Self { folder, machine, process: None, variables: Vec::new(), wrapper: Vec::new(), program }
     }
 
     /// A manager that answers.
@@ -61,9 +64,14 @@ impl ManagerProcess {
         self.wrapper = wrapper;
     }
 
+    /// Its next start is of this program.
+    pub(super) fn run_as(&mut self, program: &Path) {
+        program.clone_into(&mut self.program);
+    }
+
     /// The command that starts it.
     pub(super) fn command(&self) -> Command {
-        let mut words = self.wrapper.iter().map(AsRef::as_ref).chain([program().as_os_str()]);
+        let mut words = self.wrapper.iter().map(AsRef::as_ref).chain([self.program.as_os_str()]);
         let mut command = Command::new(words.next().unwrap());
         command.args(words);
         // A relative path, as users write it.

@@ -1,0 +1,1 @@
+../../../crates/carma-sim/tests/traces/carma.sh
