@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use carma_core::{Condition, JobId, MiB, Outcome};
-use carma_manager::api::{JobAction, Submission};
+use carma_manager::api::{HistoryQuery, JobAction, Submission};
+use carma_manager::client::Client;
 use carma_manager::phase::Phase;
 use carma_manager::request::{After, JobRequest};
 use rustix::process::Signal;
@@ -17,7 +18,8 @@ use super::up::{ManagerProcess, one};
 
 /// The program of the last release.
 fn old() -> PathBuf {
-    std::env::var_os("CARMA_OLD").map(PathBuf::from).expect("CARMA_OLD names the program of the last release (make upgrade)")
+    let named = std::env::var_os("CARMA_OLD").map(PathBuf::from);
+    named.unwrap_or_else(|| panic!("CARMA_OLD does not name the program of the last release (make upgrade)"))
 }
 
 /// Puts a program where the manager's was, as a package does: the running one keeps its file.
@@ -186,7 +188,7 @@ fn the_last_release_refuses_the_new_store_and_changes_nothing() {
     up.signal(Signal::TERM);
     assert!(up.ended(), "{}", up.log_text());
     let before = contents(&up.state());
-    let backup = before.keys().find(|path| path.to_str().unwrap().contains("carma.db.v")).expect("a backup of the old store").clone();
+    let backup = before.keys().find(|path| path.to_str().unwrap().contains("carma.db.v")).unwrap().clone();
     up.run_as(&old());
     let refused = up.command().output().unwrap();
     assert!(!refused.status.success());
@@ -201,7 +203,7 @@ fn the_last_release_refuses_the_new_store_and_changes_nothing() {
     fs::copy(backup, restored.state().join("carma.db")).unwrap();
     restored.run_as(&old());
     let mut observing = restored.command().arg("--observe").spawn().unwrap();
-    let names = until(|| carma_manager::client::Client::at(restored.address()).ok()?.history(&Default::default()).ok()).len();
+    let names = until(|| Client::at(restored.address()).ok()?.history(&HistoryQuery::default()).ok()).len();
     observing.kill().unwrap();
     observing.wait().unwrap();
     assert_eq!(names, upgrade.jobs.len() + 3, "the old store has all jobs");
