@@ -84,9 +84,9 @@ impl Fault {
         let mut up = ManagerProcess::stopped(None, "");
         up.run_under(self.tracer(&up));
         up.spawn();
-        let acknowledged = requests(&up);
+        let acknowledged = requests(&mut up);
         let until = Instant::now() + Duration::from_secs(3);
-        while Instant::now() < until && !all_over(&up, &acknowledged) {
+        while Instant::now() < until && !up.has_ended() && !all_over(&up, &acknowledged) {
             thread::sleep(Duration::from_millis(20));
         }
         up.kill();
@@ -129,13 +129,13 @@ impl Fault {
 }
 
 /// Submits jobs and cancels one. Returns the answers by the numbers that the jobs write to a journal of their own.
-fn requests(up: &ManagerProcess) -> BTreeMap<u64, Option<JobId>> {
+fn requests(up: &mut ManagerProcess) -> BTreeMap<u64, Option<JobId>> {
     let until = Instant::now() + Duration::from_secs(5);
     let mut client = loop {
         match Client::at(up.address()) {
             Ok(client) => break client,
             // A manager that cannot start has said why.
-            Err(_) if Instant::now() > until => return BTreeMap::new(),
+            Err(_) if Instant::now() > until || up.has_ended() => return BTreeMap::new(),
             Err(_) => thread::sleep(Duration::from_millis(10)),
         }
     };

@@ -128,6 +128,11 @@ impl ManagerProcess {
         until(|| process.try_wait().unwrap()).success()
     }
 
+    /// Whether it has ended by itself.
+    pub(super) fn has_ended(&mut self) -> bool {
+        self.process.as_mut().is_some_and(|process| process.try_wait().unwrap().is_some())
+    }
+
     pub(super) fn pid(&self) -> u32 {
         self.process.as_ref().unwrap().id()
     }
