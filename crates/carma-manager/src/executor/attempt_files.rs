@@ -29,11 +29,15 @@ fn parse_progress(text: &str) -> Option<f64> {
     (0.0..=1.0).contains(&value).then_some(value)
 }
 
-pub(super) fn checkpoint_times(folder: &AttemptFolder) -> CheckpointTimes {
+pub(super) fn checkpoint_times(folder: &AttemptFolder) -> Option<CheckpointTimes> {
     let launched = fs::symlink_metadata(folder.order_file()).and_then(|data| data.modified()).ok();
-    // A shim of 0.1 does not watch the folder.
-    let changed = folder.checkpointed().ok().flatten().unwrap_or_else(|| last_change(&checkpoint_folder(folder)));
-    CheckpointTimes { launched, changed }
+    let changed = match folder.checkpointed() {
+        Ok(Some(changed)) => changed,
+        // The shim is about to scan it. One of 0.1 does not scan.
+        _ if folder.order().is_ok_and(|order| order.is_some_and(|order| order.checkpoint_folder.is_some())) => return None,
+        _ => last_change(&checkpoint_folder(folder)),
+    };
+    Some(CheckpointTimes { launched, changed })
 }
 
 /// The highest number of a job that has a folder.

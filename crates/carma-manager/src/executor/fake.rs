@@ -77,8 +77,8 @@ impl Executor for FakeExecutor {
         None
     }
 
-    fn checkpoint(&self, _: AttemptId) -> CheckpointTimes {
-        CheckpointTimes::default()
+    fn checkpoint(&self, _: AttemptId) -> Option<CheckpointTimes> {
+        Some(CheckpointTimes::default())
     }
 
     fn owners(&self, _: &[u32]) -> HashMap<u32, AttemptId> {

@@ -102,7 +102,7 @@ impl Executor for LocalExecutor {
         attempt_files::progress(&self.0.folder(attempt))
     }
 
-    fn checkpoint(&self, attempt: AttemptId) -> CheckpointTimes {
+    fn checkpoint(&self, attempt: AttemptId) -> Option<CheckpointTimes> {
         attempt_files::checkpoint_times(&self.0.folder(attempt))
     }
 

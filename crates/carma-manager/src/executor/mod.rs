@@ -52,8 +52,8 @@ pub(crate) trait Executor: Debug + Send + Sync {
     /// The share of work that an attempt reports as done.
     fn progress(&self, attempt: AttemptId) -> Option<f64>;
 
-    /// When an attempt last wrote a checkpoint.
-    fn checkpoint(&self, attempt: AttemptId) -> CheckpointTimes;
+    /// When an attempt last wrote a checkpoint; unset while that is not known yet.
+    fn checkpoint(&self, attempt: AttemptId) -> Option<CheckpointTimes>;
 
     /// The attempts that these processes belong to.
     fn owners(&self, pids: &[u32]) -> HashMap<u32, AttemptId>;

@@ -17,8 +17,8 @@ use crate::attempt::Order;
 
 /// The time between two scans.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long the end of a job waits for the last scan.
-const LAST_SCAN: Duration = Duration::from_secs(5);
+/// How long the start and the end of a job wait for a scan.
+const SCAN_LIMIT: Duration = Duration::from_secs(5);
 /// Limit of scanned files: jobs keep a few checkpoints, not thousands.
 const MAX_FILES: usize = 256;
 
@@ -42,6 +42,12 @@ impl CheckpointScan {
         Ok(Some(Self { process, last: Some(last.into()), changes, ended: false }))
     }
 
+    /// Waits for the first scan, and records it: checkpoints of earlier attempts are no new ones.
+    pub(super) fn wait_for_first(&mut self, folder: &AttemptFolder) {
+        is_ready(&self.changes, PollFlags::IN, Instant::now() + SCAN_LIMIT);
+        self.record(folder);
+    }
+
     pub(super) fn process(&self) -> Pid {
         self.process
     }
@@ -54,14 +60,14 @@ impl CheckpointScan {
     /// Records the last change, if there is a new one.
     pub(super) fn record(&mut self, folder: &AttemptFolder) {
         let latest = std::iter::from_fn(|| self.next()).last();
-        if let Some(Err(error)) = latest.map(|changed| folder.write_checkpointed(Some(changed))) {
+        if let Some(Err(error)) = latest.map(|changed| folder.write_checkpointed(changed)) {
             log_line(format_args!("cannot record a checkpoint: {error}"));
         }
     }
 
     /// Waits for the last scan, and records it.
     pub(super) fn finish(mut self, folder: &AttemptFolder) {
-        let until = Instant::now() + LAST_SCAN;
+        let until = Instant::now() + SCAN_LIMIT;
         // The process makes its last scan when this is closed, and ends.
         self.last = None;
         while is_ready(&self.changes, PollFlags::IN, until) && !self.ended {
@@ -69,8 +75,8 @@ impl CheckpointScan {
         }
     }
 
-    /// The next change.
-    fn next(&mut self) -> Option<SystemTime> {
+    /// The next report.
+    fn next(&mut self) -> Option<Option<SystemTime>> {
         let mut message = [0; 12];
         match self.changes.read(&mut message) {
             Ok(12) => Some(decode(message)),
@@ -84,13 +90,14 @@ impl CheckpointScan {
     }
 }
 
-/// The work of the process: reports each change of the folder.
+/// The work of the process: reports the last change of the folder at once, and each new one.
 fn scan(folder: &Path, stop: &impl AsFd, mut reports: impl Write) -> io::Result<()> {
-    let mut known = None;
+    let mut known = last_change(folder);
+    reports.write_all(&encode(known))?;
     loop {
         let is_last = is_ready(stop, PollFlags::IN, Instant::now() + INTERVAL);
         let changed = last_change(folder);
-        if let Some(changed) = changed.filter(|_| changed != known) {
+        if changed != known {
             reports.write_all(&encode(changed))?;
         }
         known = changed;
@@ -109,19 +116,19 @@ pub(crate) fn last_change(folder: &Path) -> Option<SystemTime> {
     own.max(Some(newest))
 }
 
-/// Seconds and nanoseconds. A time before 1970, which only a user can set, counts as 1970.
-fn encode(time: SystemTime) -> [u8; 12] {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+/// Seconds and nanoseconds; zero: no change. A time before 1970, which only a user can set, counts as none.
+fn encode(time: Option<SystemTime>) -> [u8; 12] {
+    let since = time.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
     let mut message = [0; 12];
     message[..8].copy_from_slice(&since.as_secs().to_le_bytes());
     message[8..].copy_from_slice(&since.subsec_nanos().to_le_bytes());
     message
 }
 
-fn decode(message: [u8; 12]) -> SystemTime {
+fn decode(message: [u8; 12]) -> Option<SystemTime> {
     let [a, b, c, d, e, f, g, h, nanoseconds @ ..] = message;
     let since = Duration::new(u64::from_le_bytes([a, b, c, d, e, f, g, h]), u32::from_le_bytes(nanoseconds));
-    SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
+    SystemTime::UNIX_EPOCH.checked_add(since).filter(|_| !since.is_zero())
 }
 
 #[cfg(test)]
@@ -137,6 +144,6 @@ mod tests {
         let later = SystemTime::now() + Duration::from_secs(60);
         File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
         assert_eq!(last_change(folder.path()), Some(later));
-        assert_eq!(decode(encode(later)), later);
+        assert_eq!([None, Some(later)].map(|time| decode(encode(time))), [None, Some(later)]);
     }
 }

@@ -95,11 +95,8 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, processes
     let (output, errors) = (log(folder.output())?, log(folder.errors())?);
     // The user does not own the folder, so the file must exist already.
     owned(&folder.progress(), user).map_err(|error| cannot("make a file for its progress", error))?;
-    if order.checkpoint_folder.is_some() {
-        folder.write_checkpointed(None).map_err(|error| error.to_string())?;
-    }
     let mut processes = processes.map_err(|error| cannot("start processes of its user", error))?;
-    processes.wait_until_open()?;
+    processes.wait_until_ready(folder)?;
     let asked = SignalFd::with_flags(&signals(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK);
     let asked = asked.map_err(|error| cannot("listen to signals", error.into()))?;
 

@@ -28,8 +28,11 @@ impl UserProcesses {
         self.copies.processes().into_iter().chain(self.checkpoints.as_ref().map(CheckpointScan::process)).collect()
     }
 
-    /// Waits until the files of the user are open. The error names the one that is not.
-    pub(super) fn wait_until_open(&mut self) -> Result<(), String> {
+    /// Waits until the files of the user are open and the checkpoint folder is scanned. The error names the file that is not open.
+    pub(super) fn wait_until_ready(&mut self, folder: &AttemptFolder) -> Result<(), String> {
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.wait_for_first(folder);
+        }
         self.copies.wait_until_open()
     }
 

@@ -45,7 +45,7 @@ impl Attempts {
         let reported = job.state.active().is_some_and(|active| job.checkpointed_at >= Some(active.launched_at));
         // The launch time is known only after the start.
         let Some(active) = self.active.get_mut(&attempt).filter(|active| active.started || ended) else { return };
-        let times = self.executor.checkpoint(attempt);
+        let Some(times) = self.executor.checkpoint(attempt) else { return };
         let watch = active.checkpoints.get_or_insert_with(|| CheckpointWatch::new(&times, reported));
         if watch.check(times.changed, ended) && decisions.tell(Event::Checkpointed { attempt }).is_ok() {
             decisions.batch.changed.insert(attempt.job);
