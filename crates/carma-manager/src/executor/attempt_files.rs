@@ -32,7 +32,7 @@ fn parse_progress(text: &str) -> Option<f64> {
 pub(super) fn checkpoint_times(folder: &AttemptFolder) -> Option<CheckpointTimes> {
     let launched = fs::symlink_metadata(folder.order_file()).and_then(|data| data.modified()).ok();
     let changed = match folder.checkpointed() {
-        Ok(Some(changed)) => changed,
+        Ok(Some(found)) => found.changed,
         // The shim is about to scan it. One of 0.1 does not scan.
         _ if folder.order().is_ok_and(|order| order.is_some_and(|order| order.checkpoint_folder.is_some())) => return None,
         _ => last_change(&checkpoint_folder(folder)),

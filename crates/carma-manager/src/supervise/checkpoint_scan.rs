@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::ioctl_fionbio;
 use rustix::process::Pid;
 
-use super::folder::AttemptFolder;
+use super::folder::{AttemptFolder, Checkpointed};
 use super::fork::{fork_as_user, is_ready};
 use super::shim::log_line;
 use crate::attempt::Order;
@@ -60,7 +60,7 @@ impl CheckpointScan {
     /// Records the last change, if there is a new one.
     pub(super) fn record(&mut self, folder: &AttemptFolder) {
         let latest = std::iter::from_fn(|| self.next()).last();
-        if let Some(Err(error)) = latest.map(|changed| folder.write_checkpointed(changed)) {
+        if let Some(Err(error)) = latest.map(|found| folder.write_checkpointed(found)) {
             log_line(format_args!("cannot record a checkpoint: {error}"));
         }
     }
@@ -76,10 +76,10 @@ impl CheckpointScan {
     }
 
     /// The next report.
-    fn next(&mut self) -> Option<Option<SystemTime>> {
+    fn next(&mut self) -> Option<Checkpointed> {
         let mut message = [0; 12];
         match self.changes.read(&mut message) {
-            Ok(12) => Some(decode(message)),
+            Ok(12) => Some(Checkpointed { changed: decode(message) }),
             Ok(_) => {
                 (self.ended, self.last) = (true, None);
                 None
@@ -126,8 +126,8 @@ fn encode(time: Option<SystemTime>) -> [u8; 12] {
 }
 
 fn decode(message: [u8; 12]) -> Option<SystemTime> {
-    let [a, b, c, d, e, f, g, h, nanoseconds @ ..] = message;
-    let since = Duration::new(u64::from_le_bytes([a, b, c, d, e, f, g, h]), u32::from_le_bytes(nanoseconds));
+    let (seconds, nanoseconds) = (message.first_chunk()?, message.last_chunk()?);
+    let since = Duration::new(u64::from_le_bytes(*seconds), u32::from_le_bytes(*nanoseconds));
     SystemTime::UNIX_EPOCH.checked_add(since).filter(|_| !since.is_zero())
 }
 

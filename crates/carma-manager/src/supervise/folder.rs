@@ -56,6 +56,13 @@ impl ProcessIdentity {
     }
 }
 
+/// The result of a scan of a checkpoint folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Checkpointed {
+    /// The last change; none while the folder is empty.
+    pub(crate) changed: Option<SystemTime>,
+}
+
 /// The supervisors of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Supervisor {
@@ -169,13 +176,13 @@ impl AttemptFolder {
         self.read("exit.json")
     }
 
-    /// The last change of its checkpoint folder, as far as there was one. Outer `None`: an older supervisor does not record it.
-    pub(crate) fn checkpointed(&self) -> Result<Option<Option<SystemTime>>, FolderError> {
+    /// What its supervisor has found in its checkpoint folder; none before the first scan.
+    pub(crate) fn checkpointed(&self) -> Result<Option<Checkpointed>, FolderError> {
         self.read("checkpointed.json")
     }
 
-    pub(super) fn write_checkpointed(&self, changed: Option<SystemTime>) -> Result<(), FolderError> {
-        self.write("checkpointed.json", &changed)
+    pub(super) fn write_checkpointed(&self, checkpointed: Checkpointed) -> Result<(), FolderError> {
+        self.write("checkpointed.json", &checkpointed)
     }
 
     pub(super) fn supervisor(&self) -> Result<Option<Supervisor>, FolderError> {

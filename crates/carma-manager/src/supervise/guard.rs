@@ -100,7 +100,7 @@ fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result
             return shim(
                 folder,
                 order,
-                Supervisor::new(identity, own_identity(), cgroup.as_ref()),
+                &Supervisor::new(identity, own_identity(), cgroup.as_ref()),
                 cgroup.as_ref(),
                 processes,
                 begin,
@@ -130,7 +130,7 @@ fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result
 fn shim(
     folder: &AttemptFolder,
     order: &Order,
-    supervisor: Supervisor,
+    supervisor: &Supervisor,
     cgroup: Option<&Cgroup>,
     processes: io::Result<UserProcesses>,
     mut begin: io::PipeWriter,
@@ -138,7 +138,7 @@ fn shim(
 ) -> Result<(), ShimError> {
     inherit_orphans()?;
     let mut record = ReservedExit::new(folder)?;
-    folder.write_supervisor(&supervisor)?;
+    folder.write_supervisor(supervisor)?;
     // The launcher may be gone by now.
     let _ = begin.write_all(&[0]);
     drop(begin);

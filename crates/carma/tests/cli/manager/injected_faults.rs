@@ -34,7 +34,7 @@ const CALLS: &[&str] = &[
     "mmap",
 ];
 /// What happens to one of them, in the words of strace.
-const FAULTS: &[&str] = &["error=EIO", "error=ENOSPC", "delay_enter=400000"];
+const EFFECTS: &[&str] = &["error=EIO", "error=ENOSPC", "delay_enter=400000"];
 /// The jobs of a run.
 const JOBS: u64 = 3;
 /// The files in the folder of an attempt.
@@ -57,21 +57,21 @@ const FILES: &[&str] = &[
 #[derive(Debug, Clone, Copy)]
 struct Fault {
     call: &'static str,
-    fault: &'static str,
+    effect: &'static str,
     number: u32,
 }
 
 impl Fault {
     /// The start of a command line under which a manager has this fault.
     fn tracer(self, up: &ManagerProcess) -> Vec<String> {
-        let Self { call, fault, number } = self;
+        let Self { call, effect, number } = self;
         let state = up.state();
         let stored = ["carma.db", "carma.db-wal", "carma.db-shm", "attempts"].map(|name| state.join(name));
         let folders = (1..=JOBS).map(|job| state.join(format!("attempts/{job}/1")));
         let of_attempts =
             folders.flat_map(|folder| FILES.iter().map(move |file| if file.is_empty() { folder.clone() } else { folder.join(file) }));
         let paths = stored.into_iter().chain(of_attempts).flat_map(|path| ["-P".to_owned(), path.display().to_string()]);
-        let inject = [format!("trace={call}"), format!("inject={call}:{fault}:when={number}")]
+        let inject = [format!("trace={call}"), format!("inject={call}:{effect}:when={number}")]
             .into_iter()
             .flat_map(|expression| ["-e".to_owned(), expression]);
         // The tracer is no parent of the manager, so that the manager can be killed by its number.
@@ -111,13 +111,12 @@ impl Fault {
                 let _ = up.client().act(&job.0.to_string(), &JobAction::Cancel);
             }
             let detail = up.wait_until_done(*job);
-            match detail.outcome() {
-                Some(Outcome::Succeeded) => assert_eq!(starts(), 1, "{self:?}: {job} succeeded"),
-                _ => {
-                    assert!(starts() <= 1, "{self:?}: {job} ran {} times", starts());
-                    let text = &detail.ending.as_ref().unwrap().text;
-                    assert!(!text.is_empty(), "{self:?}: {job} does not say why it ended");
-                }
+            if detail.outcome() == Some(&Outcome::Succeeded) {
+                assert_eq!(starts(), 1, "{self:?}: {job} succeeded");
+            } else {
+                assert!(starts() <= 1, "{self:?}: {job} ran {} times", starts());
+                let text = &detail.ending.as_ref().unwrap().text;
+                assert!(!text.is_empty(), "{self:?}: {job} does not say why it ended");
             }
         }
         let log = up.log_text();
@@ -164,7 +163,7 @@ fn a_fault_of_the_disk_loses_nothing_and_runs_nothing_twice() {
     need!(program("strace"));
     let some = [("pwrite64", 1), ("pwrite64", 4), ("fdatasync", 2), ("openat", 3), ("write", 2), ("rename", 1), ("ftruncate", 1)];
     for (call, number) in some {
-        Fault { call, fault: "error=EIO", number }.run();
+        Fault { call, effect: "error=EIO", number }.run();
     }
 }
 
@@ -174,10 +173,10 @@ fn a_fault_of_the_disk_loses_nothing_and_runs_nothing_twice() {
 fn a_fault_at_any_call_loses_nothing_and_runs_nothing_twice() {
     let mut faults = BTreeMap::new();
     for call in CALLS {
-        for fault in FAULTS {
-            let runs = (1..).take_while(|number| Fault { call, fault, number: *number }.run()).count();
-            println!("{call} {fault}: {runs} faults");
-            faults.insert((call, fault), runs);
+        for effect in EFFECTS {
+            let runs = (1..10_000).take_while(|number| Fault { call, effect, number: *number }.run()).count();
+            println!("{call} {effect}: {runs} faults");
+            faults.insert((call, effect), runs);
         }
     }
     println!("{} faults in all", faults.values().sum::<usize>());
