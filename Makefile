@@ -65,7 +65,7 @@ faults: ## Let every call of the kernel for the store and for attempts fail once
 # The compiler's coverage flags need RUSTC_BOOTSTRAP on a stable toolchain. There is almost no unsafe code, so no sanitizer slows the targets down.
 SECONDS ?= 60
 FUZZ = RUSTC_BOOTSTRAP=1 cargo fuzz
-fuzz: ## Fuzz everything that reads what others wrote, each target for SECONDS (60); inputs that fail are in fuzz/artifacts
+fuzz: ## Fuzz all parsers of untrusted input, each target for SECONDS (60); inputs that fail are in fuzz/artifacts
 	tools/install cargo-fuzz
 	$(FUZZ) build --sanitizer none
 	for target in $$(cargo fuzz list); do mkdir -p fuzz/found/$$target && \

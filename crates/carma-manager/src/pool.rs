@@ -52,7 +52,7 @@ impl<T: Send + 'static> Pool<T> {
     /// Adds an order of a user.
     pub(crate) fn add(&self, user: u32, order: T) {
         let mut waiting = self.orders.waiting();
-        // Without threads, nobody would wait for it: their workers have ended them.
+        // All workers have ended: no thread would run it.
         if waiting.threads > 0 {
             waiting.turns.add(user, order);
         }

@@ -224,7 +224,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
-        fn nobody_waits_for_more_than_one_piece_of_each_other_user(
+        fn no_user_waits_for_more_than_one_piece_of_each_other_user(
             before in prop::collection::vec((1_u32..8, 1_u64..50), 0..200), after in prop::collection::vec((1_u32..8, 1_u64..50), 0..200),
         ) {
             let mut turns = Turns::new(Limits::at_most(1));

@@ -65,7 +65,7 @@ impl Scheduler {
         }
         let device = spec.id;
         self.fleet.add_device(spec, &self.config, now);
-        // Nor does an instance take a job while its GPU is being switched: somebody else may have made it.
+        // An instance that is created during a mode switch takes no job until the switch ends.
         let to = self.fleet.device(whole).and_then(|whole| whole.switches.to);
         self.update(device, now, |device| device.switches.to = to)?;
         self.limit_power(device, now, actions);

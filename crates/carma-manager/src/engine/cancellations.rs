@@ -7,7 +7,7 @@ use carma_core::JobId;
 
 use crate::api::{ActionFailure, ActionResult};
 
-/// Running jobs that are cancelled, and by whom, until they are over.
+/// Running jobs that are cancelled, with the user who cancelled them, until they end.
 #[derive(Debug, Default)]
 pub(crate) struct Cancellations(BTreeMap<JobId, String>);
 

@@ -48,7 +48,7 @@ pub enum HelperError {
     /// It exceeded its time limit and was killed.
     #[error("it was not done within {} s", .0.as_secs())]
     Late(Duration),
-    /// Nobody waits for its result any more.
+    /// No client waits for its result any more.
     #[error("it was stopped: its result is no longer needed")]
     NotNeeded,
     /// How it ended is unknown.

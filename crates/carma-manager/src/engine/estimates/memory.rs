@@ -121,7 +121,7 @@ impl Memory {
         }
     }
 
-    /// The identity of a job. A run of one user says nothing to others, unless they share.
+    /// The identity of a job. Runs of one user are not used for others, unless history is shared.
     fn signature(&self, request: &JobRequest, user: UserId) -> Signature {
         let signature = signature(request);
         if self.shared { signature } else { signature.of_user(user.0) }
