@@ -22,6 +22,9 @@ pub enum DriverError {
     /// The system gives us no thread to call the driver on.
     #[error("no thread for calls to the driver: {0}")]
     NoThread(std::io::Error),
+    /// An agent on another server reports this error.
+    #[error("{0}")]
+    Reported(String),
     /// A GPU fell off the bus, or needs a reset.
     #[error("{0} is lost: it fell off the bus or needs a reset")]
     Lost(DeviceUuid),

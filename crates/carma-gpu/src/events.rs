@@ -12,7 +12,7 @@ use nvml_wrapper::enums::event::XidError;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::event::EventData;
 use nvml_wrapper::{Device, EventSet, Nvml};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::driver::{DeviceCall, Driver, find};
 use crate::error::DriverError;
@@ -23,7 +23,7 @@ use crate::xid::Xid;
 const WAIT: Duration = Duration::from_millis(500);
 
 /// Something happened to a GPU.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuEvent {
     /// The device; unset if the driver does not report it.
     pub device: Option<DeviceUuid>,
@@ -32,7 +32,7 @@ pub struct GpuEvent {
 }
 
 /// An incident on a GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Incident {
     /// The driver reported an error by number.

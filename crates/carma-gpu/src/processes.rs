@@ -7,13 +7,13 @@ use nvml_wrapper::Device;
 use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::ProcessInfo;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::driver::instances;
 use crate::error::offered;
 
 /// How a process uses a GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessKind {
     /// For display or rendering.
@@ -25,7 +25,7 @@ pub enum ProcessKind {
 }
 
 /// A process on a device. Processes in containers are listed like any other, by the host's pid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuProcess {
     /// The host's number of it.
     pub pid: u32,

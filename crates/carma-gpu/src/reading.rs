@@ -4,14 +4,14 @@ use carma_core::{Fraction, Metric, MiB, Sample, Time, Utilisation, Watts};
 use nvml_wrapper::Device;
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::sensed;
 use crate::processes::{GpuProcess, processes};
 use crate::profiling::Counters;
 
 /// A reading of a device. Values that the device does not offer are absent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// Memory in use by all processes, without the driver's reserve.
     pub memory_used: MiB,

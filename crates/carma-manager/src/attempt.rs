@@ -53,6 +53,9 @@ pub struct Order {
     /// The soft limit of its open files; unset: that of its supervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
+    /// The file with the lease of the agent that started it: the attempt ends with the agent. Unset: it outlives its manager.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<PathBuf>,
     /// Its terminal; without one it has no input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<Terminal>,

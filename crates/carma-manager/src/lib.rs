@@ -6,10 +6,13 @@
 //!                                   └──── verdicts ◄───┴── exits, logs, GPUs ◄──────────┘
 //! ```
 
+pub mod agent;
+mod agents;
 pub mod api;
 pub mod attempt;
 pub mod bridge;
 pub mod client;
+mod clock;
 pub mod configuration;
 mod credentials;
 pub mod ending;
@@ -18,9 +21,11 @@ pub mod event;
 mod executor;
 pub mod heartbeat;
 pub mod host;
+mod host_gpus;
 pub mod inspection;
 pub mod judge;
 pub mod launch;
+pub mod link;
 pub mod measure;
 pub mod metrics;
 pub mod notification;
@@ -33,6 +38,7 @@ mod reload;
 pub mod request;
 pub mod rows;
 pub mod samples;
+mod saved;
 pub mod serve;
 pub mod store;
 pub mod submission;
@@ -40,6 +46,7 @@ pub mod submission_key;
 pub mod supervise;
 pub mod tally;
 pub mod terminal;
+mod text_bytes;
 pub mod token;
 mod turns;
 pub mod umask;

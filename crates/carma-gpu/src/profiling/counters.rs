@@ -1,10 +1,11 @@
 //! Counters of one device, and the identity of that device.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use carma_core::{Fraction, Utilisation};
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::fields::{COUNTERS, Field, Measure, profiling};
 use crate::identity::DeviceUuid;
@@ -83,8 +84,21 @@ impl Serialize for Counters {
     }
 }
 
+impl<'de> Deserialize<'de> for Counters {
+    /// They count as read now.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let values = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?;
+        let mut counters = Self::new(Instant::now());
+        for field in profiling() {
+            let value = field.counter.as_ref().and_then(|counter| *values.get(counter.name)?);
+            value.inspect(|value| counters.set(field, *value));
+        }
+        Ok(counters)
+    }
+}
+
 /// A GPU or a MIG instance, as sources of counters identify it: the number of an instance is unique within its GPU.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Unit {
     /// The GPU.
     pub gpu: DeviceUuid,
@@ -93,7 +107,7 @@ pub struct Unit {
 }
 
 /// A device with wanted counters.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Its UUID.
     pub uuid: DeviceUuid,

@@ -22,7 +22,7 @@ impl EngineState {
         match action {
             Action::Launch { attempt, placement, reason } => {
                 let at = decisions.wall();
-                self.attempts.add(attempt, at);
+                self.attempts.add(attempt, placement.server, at);
                 tallies::count_launch(decisions, attempt);
                 decisions.batch.changes.push(Change::AttemptStarted { attempt, placement: placement.clone(), at });
                 let event = JobEvent::Launched { attempt: attempt.number, placement: placement.clone(), reason };

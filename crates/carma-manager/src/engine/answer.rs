@@ -3,12 +3,12 @@
 use carma_core::{Event, Settings};
 
 use super::decide::{Effect, Reply};
-use super::gpus::devices::SERVER;
 use super::question::Question;
 use super::refusal::{refused, unavailable};
 use super::state::{Condition, EngineState};
 use super::views::View;
 use crate::api::{Notification, Problem, Shutdown};
+use crate::host_gpus::LOCAL_SERVER;
 use crate::store::Change;
 
 impl EngineState {
@@ -79,7 +79,7 @@ impl EngineState {
     fn shut_down(&mut self, shutdown: Shutdown, reply: Reply<()>) {
         if shutdown.drain {
             self.draining = true;
-            let _ = self.decisions.tell(Event::HostShort { server: SERVER });
+            let _ = self.decisions.tell(Event::HostShort { server: LOCAL_SERVER });
             self.decisions.announce("draining: nothing more is launched".to_owned());
         } else {
             self.condition = Condition::Stopping;

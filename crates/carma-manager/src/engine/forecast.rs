@@ -4,10 +4,10 @@ use carma_core::{Action, Event, JobId, JobSpec, Placement, UserId};
 
 use super::decide::Reply;
 use super::estimates::{EstimateOrder, Estimated, Purpose};
-use super::gpus::devices::SERVER;
 use super::refusal::refused;
 use super::state::EngineState;
 use crate::api::{EstimateDetail, Forecast, Problem, Why};
+use crate::host_gpus::LOCAL_SERVER;
 use crate::request::{JobRequest, Owner};
 use crate::submission::ValidJobs;
 
@@ -33,7 +33,7 @@ impl EngineState {
         let now = self.decisions.now();
         let mut actions = Vec::new();
         if self.setup.observes || self.draining {
-            actions = scheduler.handle(Event::HostRecovered { server: SERVER }, now).map_err(|error| refused(&error))?;
+            actions = scheduler.handle(Event::HostRecovered { server: LOCAL_SERVER }, now).map_err(|error| refused(&error))?;
         }
         let first = JobId(u64::MAX / 2);
         let mut forecasts = Vec::new();

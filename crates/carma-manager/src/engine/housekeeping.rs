@@ -8,9 +8,9 @@ use std::time::Duration;
 use carma_core::{PastUse, Seconds};
 
 use super::log_removal::remove_logs;
-use super::saved;
 use super::state::EngineState;
 use crate::configuration::KeepConfig;
+use crate::saved;
 use crate::store::{Change, Keep, Retention};
 
 /// How often old jobs are removed, in the time that their age is counted in: that of the GPUs.

@@ -42,7 +42,6 @@ mod react;
 mod refusal;
 mod restore;
 mod run;
-mod saved;
 mod secrets;
 mod setup;
 mod state;

@@ -12,6 +12,7 @@ use super::state::EngineState;
 use super::task::Task;
 use crate::event::JobEvent;
 use crate::executor::{Leftovers, Report};
+use crate::host_gpus::LOCAL_SERVER;
 use crate::judge::Judgement;
 use crate::store::{AttemptEnd, Change};
 
@@ -21,7 +22,7 @@ impl EngineState {
             Input::Attempt(report) => self.attempt_reported(report),
             Input::Gpus(GpuReport::Sampled(samples)) => {
                 self.accounting.sampled(&mut self.decisions, &mut self.gpus, &mut self.attempts, samples);
-                self.attempts.poll(&mut self.decisions);
+                self.attempts.poll(&mut self.decisions, LOCAL_SERVER);
                 self.listeners.sampled(self.decisions.wall());
             }
             Input::Gpus(GpuReport::Changed(change)) => self.gpus.take(&mut self.decisions, change),

@@ -13,7 +13,6 @@ use super::cancellations::Cancellations;
 use super::decide::{Clock, Core, Decisions};
 use super::error::EngineError;
 use super::estimates::Estimates;
-use super::gpus::devices::SERVER;
 use super::gpus::{GpuSetup, Gpus, Reports};
 use super::handle::Handle;
 use super::host::Host;
@@ -23,14 +22,15 @@ use super::jobs::Jobs;
 use super::keyed::KeyedSubmissions;
 use super::listeners::Listeners;
 use super::log_space::LogSpace;
-use super::saved;
 use super::secrets::SecretCleaner;
 use super::setup::Setup;
 use super::state::{Condition, EngineState};
 use super::timetable::Timetable;
 use super::writer::Writer;
 use crate::executor::{Adopted, Executor};
+use crate::host_gpus::LOCAL_SERVER;
 use crate::notifications::NotifierHandle;
+use crate::saved;
 use crate::store::{JobFilter, Loaded, Reader, Store, UnfinishedJob, UnixMillis};
 use crate::turns::{Limits, Turns};
 
@@ -104,7 +104,7 @@ impl EngineState {
         let drained = loaded.drained.iter().map(|drained| drained.device);
         self.gpus.attach(&mut self.decisions, found, &loaded.machine_changes, drained)?;
         if self.setup.observes || self.draining {
-            self.decisions.prepare(Event::HostShort { server: SERVER })?;
+            self.decisions.prepare(Event::HostShort { server: LOCAL_SERVER })?;
         }
         for (job, reason) in loaded.unreadable {
             self.decisions.announce(format!("{job} cannot be read back, and is left alone: {reason}"));

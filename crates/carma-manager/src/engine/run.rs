@@ -11,13 +11,13 @@ use tokio::sync::broadcast;
 use super::decide::{Effect, SharedClock};
 use super::error::EngineError;
 use super::handle::Handle;
-use super::host;
 use super::input::Input;
 use super::refusal::unavailable;
 use super::setup::Setup;
 use super::state::{Condition, EngineState};
-use crate::executor::{Executor, LocalExecutor, LocalSettings};
+use crate::executor::{Executor, LocalExecutor, LocalSettings, Requests};
 use crate::heartbeat::{Heartbeat, Heartbeats, LONGEST_SLEEP, Part};
+use crate::host;
 use crate::store::{Change, Store, WriteError};
 use crate::turns::OWN;
 
@@ -79,10 +79,17 @@ fn local_executor(setup: &Setup, store: &Store, handle: &Handle) -> Result<Arc<d
         program: setup.program.clone(),
         processes: setup.configuration.manager.limits.processes_per_job,
         isolate_gpus: setup.configuration.manager.gpus.isolate,
+        checkpoints: None,
+        lifeline: None,
         world: setup.world.clone(),
     };
     let inputs = handle.inputs.clone();
-    let executor = LocalExecutor::new(settings, store, &handle.heartbeats, move |report| drop(inputs.send(Input::Attempt(report))))?;
+    let requests = || {
+        let reader = store.reader()?;
+        let requests: Requests = Box::new(move |job| reader.request(job).map_err(|error| error.to_string()));
+        Ok(requests)
+    };
+    let executor = LocalExecutor::new(settings, requests, &handle.heartbeats, move |report| drop(inputs.send(Input::Attempt(report))))?;
     Ok(Arc::new(executor))
 }
 

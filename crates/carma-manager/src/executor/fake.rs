@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use carma_core::{AttemptId, JobId, Signal};
+use carma_core::{AttemptId, JobId, ServerId, Signal};
 
 use super::{Adopted, CheckpointTimes, Executor, StartOrder};
 use crate::supervise::FolderError;
@@ -63,8 +63,9 @@ impl Executor for FakeExecutor {
         self.record(Call::Signal(attempt, signal));
     }
 
-    fn adopt(&self, attempts: &[AttemptId]) -> Vec<Adopted> {
-        self.record(Call::Adopt(attempts.to_vec()));
+    fn adopt(&self, attempts: &[(AttemptId, ServerId)]) -> Vec<Adopted> {
+        let attempts: Vec<AttemptId> = attempts.iter().map(|(attempt, _)| *attempt).collect();
+        self.record(Call::Adopt(attempts.clone()));
         let known = self.adopted.lock().unwrap_or_else(PoisonError::into_inner);
         attempts.iter().map(|attempt| known.get(attempt).copied().unwrap_or(Adopted::Running { ran: None })).collect()
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use carma_core::AttemptId;
 use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
 
 use crate::attempt::{Ended, Exit};
 use crate::launch::remove_container;
@@ -19,14 +20,16 @@ const TAIL: u64 = 64 << 10;
 const KILLED: i32 = 137;
 
 /// The leftovers of an attempt.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Leftovers {
     pub(crate) attempt: AttemptId,
     /// How it ended; unset: its supervisors died.
     pub(crate) ended: Option<Ended>,
     /// The end of its output.
+    #[serde(with = "crate::text_bytes")]
     pub(crate) stdout: Vec<u8>,
     /// The end of its errors.
+    #[serde(with = "crate::text_bytes")]
     pub(crate) stderr: Vec<u8>,
     /// The size of both logs.
     pub(crate) log_bytes: u64,

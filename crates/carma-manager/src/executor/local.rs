@@ -7,15 +7,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use carma_core::{AttemptId, JobId, Signal};
+use carma_core::{AttemptId, JobId, ServerId, Signal};
 
 use super::attempt_files;
 use super::start::{LocalSettings, start};
 use super::tracker::{Stage, Threads, Tracker};
 use super::{Adopted, CheckpointTimes, Executor, Report, StartOrder};
 use crate::heartbeat::{Heartbeats, Part};
+use crate::launch::NotLaunched;
 use crate::pool::Pool;
-use crate::store::{Store, StoreError};
+use crate::request::JobRequest;
+use crate::store::StoreError;
 use crate::supervise::{ExitWatch, FolderError};
 use crate::turns::Limits;
 
@@ -30,6 +32,9 @@ pub(crate) enum ExecutorError {
     Io(#[from] io::Error),
 }
 
+/// Looks up the request of a job.
+pub(crate) type Requests = Box<dyn Fn(JobId) -> Result<Option<JobRequest>, String> + Send>;
+
 /// The executor of this host. Its threads end when it is dropped and all orders are started.
 #[derive(Debug)]
 pub(crate) struct LocalExecutor(Arc<Tracker>);
@@ -38,7 +43,7 @@ impl LocalExecutor {
     /// Starts the threads; `report` is called by all of them.
     pub(crate) fn new(
         settings: LocalSettings,
-        store: &Store,
+        mut requests: impl FnMut() -> Result<Requests, ExecutorError>,
         heartbeats: &Heartbeats,
         report: impl Fn(Report) + Send + Sync + 'static,
     ) -> Result<Self, ExecutorError> {
@@ -52,10 +57,15 @@ impl LocalExecutor {
             }
         })?;
         let starts = Pool::start("launches", Limits::at_most(THREADS), || {
-            let (reader, tracker) = (store.reader()?, Arc::downgrade(&tracker));
+            let (request_of, tracker) = (requests()?, Arc::downgrade(&tracker));
             Ok::<_, ExecutorError>(move |order: Box<StartOrder>| {
                 let Some(tracker) = tracker.upgrade() else { return false };
-                tracker.carry_out(order, |order| start(order, &reader, &tracker.settings));
+                tracker.carry_out(order, |order| {
+                    let job = order.attempt.job;
+                    let request = request_of(job).map_err(NotLaunched::Host)?;
+                    let request = request.ok_or_else(|| NotLaunched::Job(format!("what {job} asked for is no longer known")))?;
+                    start(order, request, &tracker.settings)
+                });
                 true
             })
         })?;
@@ -89,9 +99,9 @@ impl Executor for LocalExecutor {
         }
     }
 
-    fn adopt(&self, attempts: &[AttemptId]) -> Vec<Adopted> {
-        self.0.attempts().retain(|attempt, _| attempts.contains(attempt));
-        attempts.iter().map(|attempt| self.0.adopt(*attempt)).collect()
+    fn adopt(&self, attempts: &[(AttemptId, ServerId)]) -> Vec<Adopted> {
+        self.0.attempts().retain(|attempt, _| attempts.iter().any(|(other, _)| other == attempt));
+        attempts.iter().map(|(attempt, _)| self.0.adopt(*attempt)).collect()
     }
 
     fn acknowledge(&self, attempt: AttemptId) {

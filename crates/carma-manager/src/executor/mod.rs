@@ -23,12 +23,13 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::time::SystemTime;
 
-use carma_core::{AttemptId, JobId, Placement, Seconds, Signal};
+use carma_core::{AttemptId, JobId, Placement, Seconds, ServerId, Signal};
 use carma_gpu::DeviceUuid;
 use carma_gpu::mps::MpsControl;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use self::leftovers::Leftovers;
-pub(crate) use self::local::{ExecutorError, LocalExecutor};
+pub(crate) use self::local::{ExecutorError, LocalExecutor, Requests};
 pub(crate) use self::start::LocalSettings;
 use crate::launch::CheckpointTerms;
 use crate::request::Owner;
@@ -44,7 +45,7 @@ pub(crate) trait Executor: Debug + Send + Sync {
 
     /// Takes over the attempts that the store lists as running, and drops all others. Returns their states in the same order, and reports those that
     /// run or have ended.
-    fn adopt(&self, attempts: &[AttemptId]) -> Vec<Adopted>;
+    fn adopt(&self, attempts: &[(AttemptId, ServerId)]) -> Vec<Adopted>;
 
     /// The end of this attempt is on the disk and need not be reported again.
     fn acknowledge(&self, attempt: AttemptId);
@@ -72,7 +73,7 @@ pub(crate) trait Executor: Debug + Send + Sync {
 }
 
 /// An attempt to start. It is in the store already.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StartOrder {
     pub(crate) attempt: AttemptId,
     pub(crate) owner: Owner,
@@ -80,6 +81,8 @@ pub(crate) struct StartOrder {
     pub(crate) devices: Vec<DeviceUuid>,
     /// The numbers of the device files of its GPUs; unset if one is unknown.
     pub(crate) gpu_files: Option<Vec<u32>>,
+    /// The MPS daemon of its GPU. Agents have none.
+    #[serde(skip)]
     pub(crate) mps: Option<MpsControl>,
     /// The most that is kept of each log, in bytes.
     pub(crate) log_limit: u64,
@@ -88,7 +91,7 @@ pub(crate) struct StartOrder {
 }
 
 /// A report of the executor to the engine about an attempt.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// It runs under supervision.
     Started(AttemptId),
@@ -114,7 +117,7 @@ pub(crate) enum Adopted {
 }
 
 /// When an attempt was launched and when its checkpoint folder last changed, by the clock of the same file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct CheckpointTimes {
     pub(crate) launched: Option<SystemTime>,
     /// Unset while there is no checkpoint.

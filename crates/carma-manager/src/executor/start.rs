@@ -1,15 +1,17 @@
 //! Starts an attempt on this host: plans its command, makes its folder, and hands it to a shim.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use carma_core::JobId;
+
 use super::StartOrder;
 use crate::attempt::HostLimits;
-use crate::launch::{Assignment, NotLaunched, Prepared, look_up, plan, run_as};
+use crate::launch::{Assignment, NotLaunched, Prepared, checkpoint_folder, look_up, plan, run_as};
 use crate::request::JobRequest;
-use crate::store::Reader;
-use crate::supervise::{AttemptFolder, AttemptState, FolderError, find};
+use crate::supervise::{AttemptFolder, AttemptState, FolderError, Lifeline, find};
 use crate::untrusted::remove_tree;
 use crate::world::World;
 
@@ -27,20 +29,25 @@ pub(crate) struct LocalSettings {
     pub(crate) processes: Option<u64>,
     /// Jobs cannot open the device files of other GPUs.
     pub(crate) isolate_gpus: bool,
+    /// The folder with a folder of checkpoints for each job; unset: beside the attempts. Agents use one that all servers share.
+    pub(crate) checkpoints: Option<PathBuf>,
+    /// Attempts end with this process.
+    pub(crate) lifeline: Option<Arc<Lifeline>>,
     pub(crate) world: World,
 }
 
 impl LocalSettings {
+    fn checkpoint_folder(&self, folder: &AttemptFolder, job: JobId) -> PathBuf {
+        self.checkpoints.as_ref().map_or_else(|| checkpoint_folder(folder), |shared| shared.join(job.0.to_string()).join("checkpoint"))
+    }
+
     pub(super) fn attempts(&self) -> PathBuf {
         self.state.join("attempts")
     }
 }
 
 /// Hands an attempt to a shim, unless it has one.
-pub(super) fn start(order: &StartOrder, reader: &Reader, settings: &LocalSettings) -> Result<(), NotLaunched> {
-    let job = order.attempt.job;
-    let request = reader.request(job).map_err(NotLaunched::by_host)?;
-    let mut request: JobRequest = request.ok_or_else(|| NotLaunched::Job(format!("what {job} asked for is no longer known")))?;
+pub(super) fn start(order: &StartOrder, mut request: JobRequest, settings: &LocalSettings) -> Result<(), NotLaunched> {
     settings.world.prepare(&mut request.environment);
     let user = run_as(&order.owner)?;
     let folder = AttemptFolder::of(&settings.state, order.attempt);
@@ -61,10 +68,12 @@ pub(super) fn start(order: &StartOrder, reader: &Reader, settings: &LocalSetting
             processes: settings.processes,
             gpus: order.gpu_files.clone().filter(|_| settings.isolate_gpus),
         },
+        checkpoint_folder: settings.checkpoint_folder(&folder, order.attempt.job),
         checkpoints: request.may_checkpoint.then(|| order.checkpoints.scaled(settings.world.speed)),
     };
     let lookup = look_up(&request, user.as_ref(), &settings.program).map_err(NotLaunched::Job)?;
-    let plan = plan(&assignment, &lookup).map_err(|error| NotLaunched::Job(error.to_string()))?;
+    let mut plan = plan(&assignment, &lookup).map_err(|error| NotLaunched::Job(error.to_string()))?;
+    plan.order.lease = settings.lifeline.as_ref().map(|lifeline| lifeline.lease().to_owned());
     if folder.path().exists() {
         match find(&folder) {
             // A launch that was interrupted before its shim began left an unused folder.
@@ -78,7 +87,7 @@ pub(super) fn start(order: &StartOrder, reader: &Reader, settings: &LocalSetting
         }
     }
     let prepared = Prepared::new(folder).map_err(NotLaunched::by_host)?;
-    prepared.launch(&plan, &settings.program).map(drop).map_err(NotLaunched::by_host)
+    prepared.launch_on(&plan, &settings.program, settings.lifeline.as_deref()).map(drop).map_err(NotLaunched::by_host)
 }
 
 /// The state of an attempt. A started shim gets time to identify itself.

@@ -9,4 +9,5 @@ mod watch;
 pub use proc::Pressure;
 pub use reading::{Disk, HostReading};
 pub use shortage::{HostChange, LimitSettings, Limits, Shortage, ShortageTracker};
+pub(crate) use watch::watch;
 pub use watch::{HostWatch, Unreadable};

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use carma_core::{Fraction, MiB};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::proc::Pressure;
 
 /// Resources of the host and what is left of them. In a container: of the container.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostReading {
     /// Cores that may be used.
     pub cores: u32,
@@ -33,7 +33,7 @@ pub struct HostReading {
 }
 
 /// The disk that a folder is on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
     /// The folder.
     pub folder: PathBuf,

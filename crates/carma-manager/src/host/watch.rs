@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use carma_core::MiB;
 use thiserror::Error;
@@ -19,6 +20,9 @@ pub struct Unreadable {
     path: PathBuf,
     source: Option<io::Error>,
 }
+
+/// How often the host is read.
+const PERIOD: Duration = Duration::from_secs(1);
 
 /// Reads the host and the disks of some folders.
 #[derive(Debug)]
@@ -82,4 +86,16 @@ fn disk(folder: &Path) -> Option<Disk> {
     let status = rustix::fs::statvfs(folder).ok()?;
     let size = |blocks: u64| MiB(blocks.saturating_mul(status.f_frsize) >> 20);
     Some(Disk { folder: folder.to_owned(), total: size(status.f_blocks), free: size(status.f_bavail) })
+}
+
+/// Reads the host periodically on its own thread: a disk that hangs must not block the engine or the agent. Ends when `take` returns false.
+pub(crate) fn watch(folders: Vec<PathBuf>, take: impl Fn(HostReading) -> bool + Send + 'static) -> io::Result<()> {
+    let mut watch = HostWatch::new(folders);
+    let run = move || {
+        // A host that cannot be read is not known to be short.
+        while watch.read().map_or(true, &take) {
+            thread::sleep(PERIOD);
+        }
+    };
+    thread::Builder::new().name("host".to_owned()).spawn(run).map(drop)
 }

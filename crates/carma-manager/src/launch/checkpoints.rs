@@ -1,13 +1,14 @@
 //! The checkpoint variables of a job: the signal, the grace time, the folder, and whether it resumes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use carma_core::{AttemptId, Seconds};
+use serde::{Deserialize, Serialize};
 
 use crate::supervise::AttemptFolder;
 
 /// When a job is asked to checkpoint, in the job's own seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointTerms {
     /// Time from the signal until it is killed.
     pub grace: Seconds,
@@ -29,13 +30,13 @@ impl CheckpointTerms {
     }
 
     /// The variables.
-    pub(super) fn variables(self, attempt: AttemptId, folder: &AttemptFolder) -> impl Iterator<Item = (&'static str, String)> {
+    pub(super) fn variables(self, attempt: AttemptId, folder: &Path) -> impl Iterator<Item = (&'static str, String)> {
         let seconds = |seconds: Seconds| format!("{}", seconds.get());
         let resumes = (attempt.number > 1).then(|| "1".to_owned());
         [
             ("CARMA_CHECKPOINT_SIGNAL", Some(SIGNAL_NAME.to_owned())),
             ("CARMA_CHECKPOINT_GRACE", Some(seconds(self.grace))),
-            ("CARMA_CHECKPOINT_DIR", Some(checkpoint_folder(folder).to_string_lossy().into_owned())),
+            ("CARMA_CHECKPOINT_DIR", Some(folder.to_string_lossy().into_owned())),
             ("CARMA_SLOT", self.slot.map(seconds)),
             ("CARMA_RESUME", resumes),
         ]

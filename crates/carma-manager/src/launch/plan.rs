@@ -8,7 +8,7 @@ use carma_gpu::mps::{ClientLimits, MpsControl};
 use carma_gpu::{DeviceUuid, environment};
 
 use super::activation::activate;
-use super::checkpoints::{CHECKPOINT_SIGNAL, CheckpointTerms, checkpoint_folder};
+use super::checkpoints::{CHECKPOINT_SIGNAL, CheckpointTerms};
 use super::container::Container;
 use super::error::PlanError;
 use super::host_facts::Lookup;
@@ -43,6 +43,8 @@ pub struct Assignment<'a> {
     pub limits: HostLimits,
     /// When it is asked to checkpoint, if it can.
     pub checkpoints: Option<CheckpointTerms>,
+    /// The folder for its checkpoints: the same for all attempts of a job.
+    pub checkpoint_folder: PathBuf,
 }
 
 /// The command of a job.
@@ -89,10 +91,11 @@ pub fn plan(assignment: &Assignment<'_>, lookup: &Lookup) -> Result<Plan, PlanEr
         output,
         log_limit: assignment.log_limit,
         limits: assignment.limits.clone(),
-        checkpoint_folder: assignment.checkpoints.map(|_| checkpoint_folder(assignment.folder)),
+        checkpoint_folder: assignment.checkpoints.map(|_| assignment.checkpoint_folder.clone()),
         checkpoint_signal: CHECKPOINT_SIGNAL,
         afterwards,
         open_files: lookup.open_files,
+        lease: None,
         terminal: request.interactive.then(|| Terminal { idle_limit: request.resources.idle_limit, size: TerminalSize::default() }),
     };
     Ok(Plan { order, script })
@@ -110,7 +113,9 @@ fn variables(assignment: &Assignment<'_>) -> BTreeMap<String, String> {
     set("CARMA_JOB_ID", assignment.attempt.job.0.to_string());
     set("CARMA_ATTEMPT", assignment.attempt.number.to_string());
     set("CARMA_PROGRESS", assignment.folder.progress().to_string_lossy().into_owned());
-    for (name, value) in assignment.checkpoints.into_iter().flat_map(|terms| terms.variables(assignment.attempt, assignment.folder)) {
+    for (name, value) in
+        assignment.checkpoints.into_iter().flat_map(|terms| terms.variables(assignment.attempt, &assignment.checkpoint_folder))
+    {
         set(name, value);
     }
     if let Some(index) = assignment.array_index {
@@ -140,7 +145,7 @@ fn container<'a>(
     variables: &'a BTreeMap<String, String>,
 ) -> Result<Container<'a>, PlanError> {
     let script = matches!(assignment.request.command, JobCommand::Script { .. }).then(|| assignment.folder.script());
-    let checkpoints = assignment.checkpoints.map(|_| checkpoint_folder(assignment.folder));
+    let checkpoints = assignment.checkpoints.map(|_| assignment.checkpoint_folder.clone());
     let pipes = variables.get("CUDA_MPS_PIPE_DIRECTORY").map(PathBuf::from);
     Ok(Container {
         engine: lookup.engine.ok_or_else(|| PlanError::NoEngine(image.name.clone()))?,
@@ -218,6 +223,7 @@ mod tests {
             folder: &AttemptFolder::at("/state/attempts/12/3"),
             log_limit: 1 << 20,
             limits: HostLimits::default(),
+            checkpoint_folder: "/state/attempts/12/checkpoint".into(),
             checkpoints: Some(CheckpointTerms { grace: Seconds::from_secs(30), slot: Some(Seconds::from_secs(43_200)) }),
         };
         plan(&assignment, lookup)

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use thiserror::Error;
 
 use super::plan::Plan;
-use crate::supervise::{AttemptFolder, FolderError};
+use crate::supervise::{AttemptFolder, FolderError, Lifeline};
 
 /// Why an attempt could not be handed to a shim.
 #[derive(Debug, Error)]
@@ -65,6 +65,11 @@ impl Prepared {
 
     /// Hands the attempt to a shim (`program shim FOLDER`), and returns when the shim runs in the background.
     pub fn launch(self, plan: &Plan, program: &Path) -> Result<AttemptFolder, LaunchError> {
+        self.launch_on(plan, program, None)
+    }
+
+    /// The same for an attempt that ends with its lifeline.
+    pub(crate) fn launch_on(self, plan: &Plan, program: &Path, lifeline: Option<&Lifeline>) -> Result<AttemptFolder, LaunchError> {
         let folder = self.folder;
         let owner = plan.order.user.as_ref().map(|user| (user.uid, user.gid));
         if let Some(script) = &plan.script {
@@ -83,7 +88,11 @@ impl Prepared {
         let mut command = Command::new(program);
         command.arg("shim").arg(folder.path()).current_dir("/");
         // In its own process group, Ctrl-C in the manager's terminal does not end it.
-        command.process_group(0).stdin(Stdio::from(self.lock)).stdout(Stdio::null()).stderr(Stdio::from(log));
+        command
+            .process_group(0)
+            .stdin(Stdio::from(self.lock))
+            .stdout(lifeline.map_or_else(|| Ok(Stdio::null()), Lifeline::end_for_guards).map_err(refused)?)
+            .stderr(Stdio::from(log));
         if command.status().map_err(refused)?.success() {
             return Ok(folder);
         }

@@ -67,6 +67,7 @@ impl MessageSender {
             checkpoint_folder: None,
             checkpoint_signal: CHECKPOINT_SIGNAL,
             afterwards: None,
+            lease: None,
             open_files: None,
             terminal: None,
         };

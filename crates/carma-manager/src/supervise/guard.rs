@@ -15,6 +15,7 @@ use super::child::spare_supervisor;
 use super::dispositions::reset_all;
 use super::folder::{AttemptFolder, FolderError, ProcessIdentity, ReservedExit, Supervisor};
 use super::fork::{Fork, close_files_except, split};
+use super::lifeline::wait_while_alive;
 use super::shim::{clean_up, log_line, signals, supervise};
 use super::user_processes::UserProcesses;
 use crate::attempt::Order;
@@ -111,6 +112,10 @@ fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result
     };
     drop((begin, over, processes));
     // Once the exit is written, nothing waits for it to be durable.
+    let may_go_on = order.lease.as_ref().is_none_or(|lease| wait_while_alive(&shim_began, io::stdout().as_fd(), lease));
+    if !may_go_on {
+        let _ = kill_process(child, Signal::KILL);
+    }
     if shim_began.read_exact(&mut [0]).is_err() {
         // Its children become ours.
         let _ = waitpid(Some(child), WaitOptions::empty());

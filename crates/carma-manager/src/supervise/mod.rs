@@ -18,6 +18,7 @@
 //! - A process of the user that serves the shim was killed: the copy of the output ends; the job continues.
 //! - Both were killed at once: the first process dies with the shim (by the kernel), and the next process that checks the attempt kills the rest
 //!   of its control group. Without a control group, detached processes are not found.
+//! - An agent on another server died or lost its lease: each guard kills its shim (`lifeline`).
 //! - A terminal hangs up with its shim: the client receives the exit of the job, or loses the connection.
 //! - Containers belong to a daemon; guard and shim remove them by name.
 
@@ -31,6 +32,7 @@ mod dispositions;
 mod folder;
 mod fork;
 mod guard;
+mod lifeline;
 mod log;
 mod output_copy;
 mod owners;
@@ -51,6 +53,7 @@ pub use connect::connect_terminal;
 pub use dispositions::keep_exits_of_children;
 pub use folder::{AttemptFolder, FolderError};
 pub use guard::{ShimError, run};
+pub(crate) use lifeline::{Lifeline, since_boot};
 pub(crate) use log::Gap;
 pub use owners::Owners;
 pub use peek::{FolderState, peek};

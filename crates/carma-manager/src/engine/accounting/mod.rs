@@ -14,8 +14,8 @@ use carma_core::{AttemptId, DeviceId, Granted, Placement, Utilisation};
 use self::minutes::Minutes;
 use self::recent::Recent;
 use self::steps::MemorySteps;
-use super::saved;
 use crate::measure::{DeviceEnergy, Measurement, Meter, Usage};
+use crate::saved;
 use crate::store::{Change, Joules, Measured, MemoryStep};
 
 /// The usage of attempts, and the samples of each GPU.

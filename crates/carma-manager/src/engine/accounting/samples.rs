@@ -9,7 +9,7 @@ use crate::engine::attempts::Attempts;
 use crate::engine::decide::Decisions;
 use crate::engine::gpus::Gpus;
 use crate::engine::gpus::activity::{activity_seen, complete};
-use crate::engine::gpus::sample::GpuSample;
+use crate::host_gpus::GpuSample;
 use crate::measure::UsageSample;
 use crate::store::{Change, UnixMillis};
 
@@ -38,7 +38,8 @@ impl Accounting {
     ) -> RecentSample {
         let (device, sample) = (sampled.device, reading.sample(sampled.at, sampled.counters.as_ref()));
         let pids: Vec<u32> = reading.processes.iter().map(|process| process.pid).collect();
-        let owners = attempts.owners(&pids);
+        let owners = sampled.owners.clone().unwrap_or_else(|| attempts.owners(&pids));
+        attempts.seen(&owners);
         let activity = sampled.activity.as_ref().map(|activity| complete(activity, reading, sampled.mps_server));
         let does = |pid| activity.and_then(|activity| activity.of(pid));
         let usage = UsageSample::new(sampled.at, reading, sampled.counters.as_ref(), |pid| owners.get(&pid).copied(), does);

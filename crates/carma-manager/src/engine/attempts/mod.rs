@@ -7,7 +7,7 @@ mod verdict;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use carma_core::{AttemptId, Event, Fraction, JobId, Signal};
+use carma_core::{AttemptId, Event, Fraction, JobId, ServerId, Signal};
 
 use self::checkpoints::CheckpointWatch;
 use super::decide::Decisions;
@@ -22,6 +22,7 @@ pub(crate) use self::verdict::{judge, not_started};
 pub(crate) struct ActiveAttempt {
     /// When its launch was decided.
     pub(crate) launched: UnixMillis,
+    pub(crate) server: ServerId,
     /// It runs under supervision.
     started: bool,
     /// All its processes that were observed on GPUs.
@@ -50,16 +51,16 @@ impl Attempts {
     pub(crate) fn adopt(&mut self, running: &[StoredAttempt]) -> Vec<(AttemptId, Adopted)> {
         self.active.clear();
         for stored in running {
-            self.add(stored.attempt, stored.launched);
+            self.add(stored.attempt, stored.placement.server, stored.launched);
         }
-        let attempts: Vec<AttemptId> = running.iter().map(|stored| stored.attempt).collect();
+        let attempts: Vec<(AttemptId, ServerId)> = running.iter().map(|stored| (stored.attempt, stored.placement.server)).collect();
         let adopted = self.executor.adopt(&attempts);
-        attempts.into_iter().zip(adopted).collect()
+        attempts.into_iter().map(|(attempt, _)| attempt).zip(adopted).collect()
     }
 
     /// An attempt is to be launched.
-    pub(crate) fn add(&mut self, attempt: AttemptId, launched: UnixMillis) {
-        let active = ActiveAttempt { launched, started: false, pids: BTreeSet::new(), checkpoints: None, delayed: None };
+    pub(crate) fn add(&mut self, attempt: AttemptId, server: ServerId, launched: UnixMillis) {
+        let active = ActiveAttempt { launched, server, started: false, pids: BTreeSet::new(), checkpoints: None, delayed: None };
         self.active.insert(attempt, active);
     }
 
@@ -120,20 +121,27 @@ impl Attempts {
     }
 
     /// The attempts that these processes on GPUs belong to.
-    pub(crate) fn owners(&mut self, pids: &[u32]) -> HashMap<u32, AttemptId> {
-        let owners = self.executor.owners(pids);
-        for (pid, attempt) in &owners {
+    pub(crate) fn owners(&self, pids: &[u32]) -> HashMap<u32, AttemptId> {
+        self.executor.owners(pids)
+    }
+
+    /// These processes were on GPUs.
+    pub(crate) fn seen(&mut self, owners: &HashMap<u32, AttemptId>) {
+        for (pid, attempt) in owners {
             if let Some(active) = self.active.get_mut(attempt) {
                 active.pids.insert(*pid);
             }
         }
-        owners
     }
 
-    /// Reads progress and checkpoints of all attempts.
-    pub(crate) fn poll(&mut self, decisions: &mut Decisions) {
-        let attempts: Vec<AttemptId> = self.active.keys().copied().collect();
-        for attempt in attempts {
+    /// The attempts on a server.
+    pub(crate) fn on(&self, server: ServerId) -> Vec<AttemptId> {
+        self.active.iter().filter(|(_, active)| active.server == server).map(|(attempt, _)| *attempt).collect()
+    }
+
+    /// Reads progress and checkpoints of the attempts on a server.
+    pub(crate) fn poll(&mut self, decisions: &mut Decisions, server: ServerId) {
+        for attempt in self.on(server) {
             self.read_progress(decisions, attempt);
             self.check_for_checkpoint(decisions, attempt, false);
         }

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use carma_core::{Action, Event, EventError, Job, JobId, Scheduler, Time};
 
 use super::batch::{Batch, Effect, Reply};
-use super::clock::Clock;
 use super::core::Core;
 use crate::api::{Problem, Update};
+use crate::clock::Clock;
 use crate::event::JobEvent;
 use crate::store::{Phase, UnixMillis};
 

@@ -5,11 +5,10 @@
 //! ```
 
 pub(crate) mod batch;
-pub(crate) mod clock;
 pub(crate) mod core;
 mod decisions;
 
+pub(crate) use crate::clock::{Clock, SharedClock};
 pub(crate) use batch::{Batch, Effect, Reply};
-pub(crate) use clock::{Clock, SharedClock};
 pub(crate) use core::Core;
 pub(crate) use decisions::Decisions;

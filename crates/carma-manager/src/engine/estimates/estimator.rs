@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::{EstimateOrder, Estimated, Method, Purpose, python_script};
 use crate::api::MemoryPart;
 use crate::configuration::EstimateConfig;
-use crate::engine::gpus::devices::SERVER;
+use crate::host_gpus::LOCAL_SERVER;
 use crate::launch::{Assignment, HELPER_LIMITS, HelperFolders, HelperOutput, NotLaunched, look_up, plan, run_as, run_helper_while};
 use crate::request::{JobCommand, JobRequest};
 use crate::supervise::AttemptFolder;
@@ -65,13 +65,14 @@ impl Estimator {
             request: &request,
             user: user.as_ref(),
             array_index: request.array.as_ref().map(|element| element.index),
-            placement: &Placement { server: SERVER, devices: Vec::new() },
+            placement: &Placement { server: LOCAL_SERVER, devices: Vec::new() },
             devices: &[],
             mps: None,
             folder,
             log_limit: MAX_ANSWER,
             limits: HELPER_LIMITS,
             checkpoints: None,
+            checkpoint_folder: PathBuf::new(),
         };
         let lookup = look_up(&request, user.as_ref(), &self.program).map_err(|error| format!("no estimate: {error}"))?;
         let plan = plan(&assignment, &lookup).map_err(|error| format!("no estimate: {error}"))?;

@@ -6,10 +6,10 @@ use carma_core::{DeviceId, Event, EventError, Placement, Topology};
 use carma_gpu::{DriverError, topology};
 
 use super::Gpus;
-use super::devices::Devices;
 use super::report::GpuChange;
 use super::scans::Scan;
 use crate::engine::decide::Decisions;
+use crate::host_gpus::Devices;
 use crate::store::MachineChange;
 
 impl Gpus {

@@ -1,16 +1,12 @@
 //! The GPUs: inventory, sharing modes, samples, and incidents.
 
 pub(crate) mod activity;
-pub(crate) mod devices;
-pub(crate) mod excluded;
 mod finding;
 pub(crate) mod incidents;
 mod modes;
 mod mps;
 mod power;
 mod report;
-pub(crate) mod sample;
-mod sampler;
 mod sampling;
 mod scans;
 mod switch;
@@ -24,8 +20,6 @@ use carma_core::{DeviceId, Event, EventError};
 use carma_gpu::Driver;
 use carma_gpu::profiling::Options;
 
-use self::devices::{Devices, Numbers};
-use self::excluded::ExcludedGpus;
 use self::incidents::Incidents;
 use self::mps::MpsDaemons;
 use self::power::PowerOrder;
@@ -34,6 +28,7 @@ use self::sampling::Sampling;
 use self::scans::Scans;
 use super::decide::Decisions;
 use crate::configuration::GpuConfig;
+use crate::host_gpus::{Devices, ExcludedGpus, Numbers};
 use crate::pool::Pool;
 use crate::store::{Change, MachineChange, Store};
 use crate::world::World;

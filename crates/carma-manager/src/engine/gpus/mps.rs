@@ -9,8 +9,8 @@ use carma_gpu::DeviceUuid;
 use carma_gpu::mps::{ClientLimits, MpsControl, MpsError};
 
 use super::Gpus;
-use super::devices::{Device, Devices};
 use crate::engine::decide::Decisions;
+use crate::host_gpus::{Device, Devices};
 use crate::store::{Change, MachineChange, Store};
 use crate::world::World;
 

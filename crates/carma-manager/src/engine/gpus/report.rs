@@ -6,9 +6,9 @@ use carma_core::{DeviceId, Watts};
 use carma_gpu::GpuEvent;
 use carma_gpu::mps::ServerDied;
 
-use super::sample::GpuSample;
 use super::scans::Scan;
 use super::switch::Switched;
+use crate::host_gpus::GpuSample;
 
 /// A change of a GPU, or the result of an order.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use carma_gpu::profiling::Options;
 
 use super::Gpus;
 use super::activity::activity_period;
-use super::sample::GpuSample;
-use super::sampler::{Sampler, SamplerSetup};
+use super::report::{GpuChange, Reports};
 use crate::engine::decide::Decisions;
+use crate::host_gpus::{GpuSample, Sampled, Sampler, SamplerSetup};
 
 /// The shortest period of any source of counters.
 const MIN_PERIOD: Duration = Duration::from_millis(100);
@@ -49,7 +49,7 @@ impl Gpus {
             self.devices.iter().filter_map(|device| Some((device.id, self.mps_control(device.id)?))).collect();
         let profiling = Options { interval: period.max(MIN_PERIOD), ..self.setup.profiling.clone() };
         let setup = SamplerSetup { driver, clock, period, profiling, controls };
-        self.sampling.sampler = Some(Sampler::start(setup, self.devices.clone(), self.reports.clone())?);
+        self.sampling.sampler = Some(Sampler::start(setup, self.devices.clone(), report_to(self.reports.clone()))?);
         self.rules_changed(decisions);
         Ok(())
     }
@@ -67,5 +67,14 @@ impl Gpus {
     /// Keeps a sample as the last one of its device.
     pub(crate) fn keep_sample(&mut self, sample: GpuSample) {
         self.sampling.latest.insert(sample.device, sample);
+    }
+}
+
+/// Passes what the sampler sees to the engine.
+fn report_to(reports: Reports) -> impl Fn(Sampled) -> bool + Send + Sync {
+    move |sampled| match sampled {
+        Sampled::Samples(samples) => reports.sampled(samples),
+        Sampled::Event(event) => reports.changed(GpuChange::Event(event)),
+        Sampled::MpsDied(device, died) => reports.changed(GpuChange::MpsDied(device, died)),
     }
 }

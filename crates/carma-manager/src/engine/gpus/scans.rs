@@ -1,7 +1,6 @@
 //! Scans for GPUs and instances, while some of them are being switched.
 
-use super::devices::{Devices, Numbers};
-use super::excluded::ExcludedGpus;
+use crate::host_gpus::{Devices, ExcludedGpus, Numbers};
 
 /// The result of a scan.
 #[derive(Debug)]

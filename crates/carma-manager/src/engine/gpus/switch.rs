@@ -7,8 +7,8 @@ use carma_gpu::mig::{self, Layout, ProfileName, Variant};
 use carma_gpu::mps::{ClientLimits, MpsControl, MpsError};
 use carma_gpu::{DeviceUuid, Driver};
 
-use super::devices::Devices;
 use super::mps::STOP_TIMEOUT;
+use crate::host_gpus::Devices;
 
 /// The order to switch a GPU.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use carma_core::{DeviceId, DeviceReport, Fraction, TenantMemory, Utilisation};
 
 use super::{View, array_place, moment};
 use crate::api::{GpuDetail, GpuTenant};
-use crate::engine::gpus::sample::GpuSample;
+use crate::host_gpus::GpuSample;
 use crate::store::Joules;
 
 impl View<'_> {

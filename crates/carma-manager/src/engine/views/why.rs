@@ -4,8 +4,8 @@ use carma_core::{Action, Event, Explanation, JobId, Time};
 
 use super::{View, moment};
 use crate::api::{DeviceWhy, HostWhy, Problem, Why};
-use crate::engine::gpus::devices::SERVER;
 use crate::engine::refusal::refused;
+use crate::host_gpus::LOCAL_SERVER;
 
 impl Why {
     /// An explanation at this time.
@@ -34,7 +34,7 @@ impl View<'_> {
         }
         let launches_nothing = if self.draining { "draining" } else { "observing" };
         let mut would = scheduler.clone();
-        let actions = would.handle(Event::HostRecovered { server: SERVER }, now).map_err(|error| refused(&error))?;
+        let actions = would.handle(Event::HostRecovered { server: LOCAL_SERVER }, now).map_err(|error| refused(&error))?;
         let placed = actions.iter().find_map(|action| match action {
             Action::Launch { attempt, placement, .. } if attempt.job == job => Some(placement),
             _ => None,

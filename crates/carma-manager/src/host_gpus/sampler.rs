@@ -12,9 +12,8 @@ use carma_gpu::profiling::{Options, Profiler, Source};
 use carma_gpu::{DeviceUuid, Driver, GpuEvent, Monitor, Observation, ProcessActivity};
 
 use super::devices::Devices;
-use super::report::{GpuChange, Reports};
 use super::sample::GpuSample;
-use crate::engine::decide::Clock;
+use crate::clock::Clock;
 
 /// How often MPS daemons are asked for their server; whether a known server has died is checked with every sample.
 const MPS_PERIOD: Duration = Duration::from_secs(5);
@@ -32,6 +31,20 @@ pub(crate) struct SamplerSetup {
     pub(crate) controls: HashMap<DeviceId, MpsControl>,
 }
 
+/// A report of the sampling threads.
+#[derive(Debug)]
+pub(crate) enum Sampled {
+    /// The devices were sampled.
+    Samples(Vec<GpuSample>),
+    /// Something happened to a GPU.
+    Event(GpuEvent),
+    /// The MPS server of a device died.
+    MpsDied(DeviceId, ServerDied),
+}
+
+/// Takes reports on any thread. False when no more are wanted.
+type TakeReports = Arc<dyn Fn(Sampled) -> bool + Send + Sync>;
+
 /// How often the activity of processes is asked for; unset: never.
 type ActivityPeriod = Mutex<Option<Duration>>;
 
@@ -45,12 +58,17 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn start(setup: SamplerSetup, devices: Devices, reports: Reports) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        setup: SamplerSetup,
+        devices: Devices,
+        take: impl Fn(Sampled) -> bool + Send + Sync + 'static,
+    ) -> std::io::Result<Self> {
+        let take: TakeReports = Arc::new(take);
         let (wake, woken) = sync_channel(1);
         let (wanted, activity) = (Arc::new(()), Arc::<ActivityPeriod>::default());
         let asked = Arc::clone(&activity);
-        events(&setup.driver, devices.uuids(), Arc::downgrade(&wanted), reports.clone())?;
-        thread::Builder::new().name("sampler".to_owned()).spawn(move || run(&setup, &devices, &reports, &woken, &asked))?;
+        events(&setup.driver, devices.uuids(), Arc::downgrade(&wanted), Arc::clone(&take))?;
+        thread::Builder::new().name("sampler".to_owned()).spawn(move || run(&setup, &devices, &take, &woken, &asked))?;
         Ok(Self { wake, activity, _wanted: wanted })
     }
 
@@ -76,7 +94,7 @@ struct SamplerThread<'a> {
     asked_activity: Option<Instant>,
 }
 
-fn run(setup: &SamplerSetup, devices: &Devices, reports: &Reports, woken: &Receiver<()>, activity: &ActivityPeriod) {
+fn run(setup: &SamplerSetup, devices: &Devices, take: &TakeReports, woken: &Receiver<()>, activity: &ActivityPeriod) {
     let targets = devices.iter().map(|device| device.target.clone()).collect();
     let profiler = Profiler::start(Arc::clone(&setup.driver), targets, setup.profiling.clone()).ok();
     let mut sampling =
@@ -85,14 +103,14 @@ fn run(setup: &SamplerSetup, devices: &Devices, reports: &Reports, woken: &Recei
     loop {
         let wanted = *activity.lock().unwrap_or_else(PoisonError::into_inner);
         let (samples, changes) = sampling.sample(wanted);
-        if !reports.sampled(samples) {
+        if !take(Sampled::Samples(samples)) {
             return;
         }
         for change in changes {
-            reports.changed(GpuChange::Event(change));
+            take(Sampled::Event(change));
         }
         for (device, died) in sampling.mps.check(devices, &setup.controls) {
-            reports.changed(GpuChange::MpsDied(device, died));
+            take(Sampled::MpsDied(device, died));
         }
         // In step with the period; after a sample that took longer, at once.
         next = (next + setup.period).max(Instant::now());
@@ -117,7 +135,7 @@ impl SamplerThread<'_> {
             let counters = profiler.and_then(|profiler| profiler.counters(&observation.device));
             let source = profiler.map_or(Source::UtilisationOnly, |profiler| profiler.source(&observation.device));
             let (activity, mps_server) = (activities.remove(&observation.device), self.mps.servers.get(&device).copied());
-            Some(GpuSample { device, at, reading: observation.reading, counters, activity, source, mps_server })
+            Some(GpuSample { device, at, reading: observation.reading, counters, activity, source, owners: None, mps_server })
         });
         (samples.collect(), changes)
     }
@@ -169,14 +187,14 @@ fn is_due(last: &mut Option<Instant>, every: Duration) -> bool {
 }
 
 /// What the driver reports by itself reaches the engine at once.
-fn events(driver: &Arc<Driver>, devices: Vec<DeviceUuid>, wanted: Weak<()>, reports: Reports) -> std::io::Result<()> {
+fn events(driver: &Arc<Driver>, devices: Vec<DeviceUuid>, wanted: Weak<()>, take: TakeReports) -> std::io::Result<()> {
     let driver = Arc::clone(driver);
     let run = move || {
         // Some drivers report no events; then the samples must do.
         let Ok(watch) = driver.watch(&devices) else { return };
         while wanted.strong_count() > 0 {
             if let Some(event) = watch.next(EVENT_WAIT)
-                && !reports.changed(GpuChange::Event(event))
+                && !take(Sampled::Event(event))
             {
                 return;
             }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use carma_core::{Seconds, Time};
 
-use crate::store::UnixMillis;
+use crate::units::UnixMillis;
 
 /// A thousand years, in seconds.
 const LATEST: f64 = 1000.0 * 366.0 * 86_400.0;

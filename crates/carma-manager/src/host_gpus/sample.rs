@@ -1,6 +1,8 @@
 //! A sample of a device.
 
-use carma_core::{DeviceId, Metric, Time, Utilisation};
+use std::collections::HashMap;
+
+use carma_core::{AttemptId, DeviceId, Metric, Time, Utilisation};
 use carma_gpu::profiling::{Counters, Source};
 use carma_gpu::{DriverError, ProcessActivity, Reading};
 
@@ -14,6 +16,8 @@ pub(crate) struct GpuSample {
     /// Activity of each process; unset if it was not requested.
     pub(crate) activity: Option<ProcessActivity>,
     pub(crate) source: Source,
+    /// The attempts of its processes, where an agent looked them up; unset: they are looked up on this host.
+    pub(crate) owners: Option<HashMap<u32, AttemptId>>,
     /// The MPS server on it. It belongs to no job, and is no foreign process.
     pub(crate) mps_server: Option<u32>,
 }

@@ -7,16 +7,17 @@ use std::path::Path;
 use carma_core::{CollocationMode, DeviceId, DeviceSpec, MiB, PowerRange, ServerId};
 use carma_gpu::profiling::Target;
 use carma_gpu::{DeviceUuid, Driver, DriverError, Gpu, mig};
+use serde::{Deserialize, Serialize};
 
 use super::excluded::ExcludedGpus;
 use crate::configuration::GpuConfig;
-use crate::engine::saved;
+use crate::saved;
 
 /// The only server.
-pub(crate) const SERVER: ServerId = ServerId(0);
+pub(crate) const LOCAL_SERVER: ServerId = ServerId(0);
 
 /// A GPU or an instance.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Device {
     pub(crate) id: DeviceId,
     pub(crate) uuid: DeviceUuid,
@@ -49,7 +50,7 @@ impl Devices {
         for gpu in inventory.gpus {
             let listed = |list: &[String]| list.iter().any(|name| name == "all" || names(name, &gpu));
             if !listed(&settings.ignore) {
-                let id = DeviceId::gpu(SERVER, numbers.of(&gpu.uuid, gpu.index));
+                let id = DeviceId::gpu(LOCAL_SERVER, numbers.of(&gpu.uuid, gpu.index));
                 let mode = if listed(&settings.mps) { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
                 devices.extend(with_instances(driver, gpu, id, mode)?);
             }

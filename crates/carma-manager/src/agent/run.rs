@@ -1,0 +1,425 @@
+//! The agent's loop: one thread that takes all inputs and talks to the manager.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use carma_core::{AttemptId, Seconds, ServerId};
+
+use super::attempts::{AgentAttempts, KnownRequests};
+use super::connection::Connection;
+use super::server::ServerGpus;
+use super::{AgentEnd, AgentError, AgentSetup, signals};
+use crate::executor::{ExecutorError, LocalExecutor, LocalSettings, Report};
+use crate::heartbeat::Heartbeats;
+use crate::host;
+use crate::host_gpus::Sampled;
+use crate::link::{AgentHello, FromAgent, Secret, ServerFacts, ToAgent, random_name};
+use crate::places::create_private;
+use crate::supervise::{Lifeline, since_boot};
+
+/// How long an agent tries to reach its manager before it has a lease.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// The loop looks at logs, notes and times this often.
+const TICK: Duration = Duration::from_millis(200);
+/// Between two tries to connect: at first, and at most.
+const RECONNECT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// Beats in the time of a lease.
+const BEATS: u32 = 10;
+/// Attempts that were asked to end are killed after this time: batch systems kill everything after 30 s.
+const GRACE: Duration = Duration::from_secs(20);
+/// How long an ending agent waits for the last answers of the manager.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// An input of the agent.
+#[derive(Debug)]
+pub(super) enum AgentInput {
+    Received { number: u64, message: ToAgent },
+    Disconnected { number: u64, reason: String },
+    Sampled(Sampled),
+    Host(Box<host::HostReading>),
+    Report(Report),
+    EndAnnounced,
+    EndRequested,
+}
+
+/// The agent ends.
+#[derive(Debug)]
+struct Ending {
+    end: AgentEnd,
+    since: Instant,
+    /// Attempts have this long to end.
+    grace: Duration,
+    killed: bool,
+}
+
+/// Beats without an answer, and the lease that answers renew.
+#[derive(Debug)]
+struct Lease {
+    length: Duration,
+    until: Duration,
+    /// Numbers and times of beats without an answer.
+    pending: VecDeque<(u64, Duration)>,
+    next: u64,
+    last_beat: Instant,
+}
+
+struct Agent {
+    setup: AgentSetup,
+    secret: Secret,
+    inbox: Sender<AgentInput>,
+    executor: LocalExecutor,
+    attempts: AgentAttempts,
+    gpus: ServerGpus,
+    facts: ServerFacts,
+    lifeline: Arc<Lifeline>,
+    incarnation: String,
+    /// Unset until it is welcome.
+    server: Option<ServerId>,
+    started: Instant,
+    connection: Option<Connection>,
+    connections: u64,
+    welcomed: bool,
+    next_try: Instant,
+    delay: Duration,
+    lease: Lease,
+    /// Why nothing new starts here, and whether the batch system ends it now.
+    draining: Option<(String, bool)>,
+    ending: Option<Ending>,
+}
+
+/// Runs an agent until its manager, its batch system or its lease ends it.
+pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
+    let secret = Secret::read(&setup.secret)?;
+    create_private(&setup.folder)?;
+    let (inbox, inputs) = channel();
+    signals::watch(inbox.clone())?;
+    let lifeline = Arc::new(Lifeline::new(setup.folder.join("lease"), PATIENCE)?);
+    let requests = KnownRequests::default();
+    let settings = LocalSettings {
+        state: setup.folder.clone(),
+        program: setup.program.clone(),
+        processes: None,
+        isolate_gpus: false,
+        checkpoints: Some(setup.checkpoints.clone()),
+        lifeline: Some(Arc::clone(&lifeline)),
+        world: setup.world.clone(),
+    };
+    let reports = inbox.clone();
+    let executor = LocalExecutor::new(
+        settings,
+        || Ok::<_, ExecutorError>(requests.look_up()),
+        &Heartbeats::default(),
+        move |report| {
+            drop(reports.send(AgentInput::Report(report)));
+        },
+    )?;
+    let readings = inbox.clone();
+    host::watch(vec![setup.folder.clone()], move |reading| readings.send(AgentInput::Host(Box::new(reading))).is_ok())?;
+    let (gpus, facts) = ServerGpus::find(&setup)?;
+    let agent = Agent {
+        attempts: AgentAttempts::new(&setup.folder, requests),
+        incarnation: random_name()?,
+        lease: Lease { length: PATIENCE, until: since_boot() + PATIENCE, pending: VecDeque::new(), next: 1, last_beat: Instant::now() },
+        server: None,
+        started: Instant::now(),
+        setup,
+        secret,
+        inbox,
+        executor,
+        gpus,
+        facts,
+        lifeline,
+        connection: None,
+        connections: 0,
+        welcomed: false,
+        next_try: Instant::now(),
+        delay: RECONNECT.0,
+        draining: None,
+        ending: None,
+    };
+    let folder = agent.setup.folder.clone();
+    let end = agent.run(&inputs);
+    // Only what nothing needs is left.
+    let _ = fs::remove_dir_all(folder);
+    Ok(end)
+}
+
+impl Agent {
+    fn run(mut self, inputs: &Receiver<AgentInput>) -> AgentEnd {
+        loop {
+            self.connect();
+            match inputs.recv_timeout(TICK) {
+                Ok(input) => {
+                    self.take(input);
+                    inputs.try_iter().take(1000).for_each(|input| self.take(input));
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            if let Some(end) = self.tick() {
+                return end;
+            }
+        }
+    }
+
+    /// Connects, if it is time to.
+    fn connect(&mut self) {
+        if self.connection.is_some() || Instant::now() < self.next_try {
+            return;
+        }
+        self.connections += 1;
+        self.welcomed = false;
+        match Connection::open(&self.setup.manager, &self.secret, self.connections, self.inbox.clone()) {
+            Ok(connection) => {
+                self.connection = Some(connection);
+                let hello = self.hello();
+                self.send(&FromAgent::Hello(Box::new(hello)));
+            }
+            Err(error) => self.disconnected(&error.to_string()),
+        }
+    }
+
+    fn hello(&self) -> AgentHello {
+        AgentHello {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pilot: self.setup.pilot.clone(),
+            server: self.server,
+            incarnation: self.incarnation.clone(),
+            batch_job: self.setup.batch_job.clone(),
+            node: self.setup.node.clone(),
+            speed: self.setup.world.speed,
+            facts: self.facts.clone(),
+            left: self.left(),
+        }
+    }
+
+    /// Time until the batch job ends.
+    fn left(&self) -> Option<Seconds> {
+        self.setup.left.map(|left| seconds(left.saturating_sub(self.started.elapsed())))
+    }
+
+    fn disconnected(&mut self, reason: &str) {
+        if self.delay == RECONNECT.0 {
+            tracing::warn!("no connection to the manager, trying again: {reason}");
+        }
+        self.connection = None;
+        self.welcomed = false;
+        self.next_try = Instant::now() + self.delay;
+        self.delay = (self.delay * 2).min(RECONNECT.1);
+    }
+
+    fn send(&mut self, message: &FromAgent) {
+        let Some(connection) = &mut self.connection else { return };
+        if let Err(error) = connection.send(message) {
+            self.disconnected(&error.to_string());
+        }
+    }
+
+    /// Sends what only a manager that knows this server understands.
+    fn tell(&mut self, message: &FromAgent) {
+        if self.welcomed {
+            self.send(message);
+        }
+    }
+
+    fn take(&mut self, input: AgentInput) {
+        match input {
+            AgentInput::Received { number, message } => {
+                if self.connection.as_ref().is_some_and(|connection| connection.number == number) {
+                    self.received(message);
+                }
+            }
+            AgentInput::Disconnected { number, reason } => {
+                if self.connection.as_ref().is_some_and(|connection| connection.number == number) {
+                    self.disconnected(&reason);
+                }
+            }
+            AgentInput::Sampled(Sampled::Samples(samples)) => {
+                let samples = samples.into_iter().filter_map(|sample| self.gpus.wire(sample, &self.executor)).collect();
+                self.tell(&FromAgent::Samples(samples));
+            }
+            AgentInput::Sampled(Sampled::Event(event)) => self.tell(&FromAgent::GpuEvent(event)),
+            // Agents start no MPS daemons.
+            AgentInput::Sampled(Sampled::MpsDied(..)) => {}
+            AgentInput::Host(reading) => self.tell(&FromAgent::Host(reading)),
+            AgentInput::Report(report) => self.report(report),
+            AgentInput::EndAnnounced => self.drain("its batch system announced the end", false),
+            AgentInput::EndRequested => {
+                self.drain("its batch system ends it", true);
+                self.attempts.end_all(&self.executor);
+                self.end(AgentEnd::Done("its batch system ended it".to_owned()), GRACE);
+            }
+        }
+    }
+
+    fn report(&mut self, report: Report) {
+        match &report {
+            Report::Ended(leftovers) => self.last_words(leftovers.attempt),
+            Report::NotStarted { attempt, .. } => self.attempts.ended(*attempt),
+            Report::Started(_) | Report::Delayed { .. } => {}
+        }
+        self.tell(&FromAgent::Report(report));
+    }
+
+    /// The manager gets the logs, progress and checkpoints of an attempt before its end.
+    fn last_words(&mut self, attempt: AttemptId) {
+        self.attempts.ended(attempt);
+        self.send_logs(Some(attempt));
+        self.send_notes();
+    }
+
+    fn received(&mut self, message: ToAgent) {
+        match message {
+            ToAgent::Welcome { server, lease, period } => self.welcome(server, lease, period),
+            ToAgent::Wait { reason } => {
+                tracing::info!("the manager does not take this server yet: {reason}");
+                self.delay = Duration::from_secs(1);
+                self.renew(since_boot());
+                self.disconnected(&reason);
+            }
+            ToAgent::Refused { reason } => {
+                tracing::warn!("the manager refuses this agent: {reason}");
+                self.attempts.kill_all(&self.executor);
+                self.end(AgentEnd::Refused(reason), Duration::ZERO);
+            }
+            ToAgent::Beat(number) => self.answered(number),
+            ToAgent::Start(message) => {
+                if self.ending.is_none() {
+                    self.attempts.start(*message, &self.executor);
+                }
+            }
+            ToAgent::Signal { attempt, signal } => crate::executor::Executor::signal(&self.executor, attempt, signal),
+            ToAgent::Acknowledge(attempt) => self.attempts.acknowledge(attempt, &self.executor),
+            ToAgent::AskActivity(every) => self.gpus.ask_activity(every.map(|every| Duration::from_secs_f64(every.get()))),
+            ToAgent::Sample => self.gpus.sample_now(),
+            ToAgent::Leave => self.end(AgentEnd::Done("the manager returned this server".to_owned()), Duration::ZERO),
+        }
+    }
+
+    fn welcome(&mut self, server: ServerId, lease: Seconds, period: Seconds) {
+        tracing::info!("the manager knows this server as {server}");
+        self.server = Some(server);
+        (self.welcomed, self.delay) = (true, RECONNECT.0);
+        self.lease.length = Duration::from_secs_f64(lease.get());
+        self.lease.pending.clear();
+        self.renew(since_boot());
+        if let Err(error) = self.gpus.start_sampling(&self.setup, Duration::from_secs_f64(period.get()), self.inbox.clone()) {
+            tracing::error!("cannot sample the GPUs: {error}");
+        }
+        self.attempts.report_again(&self.executor);
+        self.tell_draining();
+    }
+
+    /// A beat that was sent then has an answer: the lease counts from there.
+    fn renew(&mut self, sent: Duration) {
+        self.lease.until = self.lease.until.max(sent + self.lease.length);
+        if self.welcomed {
+            // The lease may have become shorter with the first answer.
+            self.lease.until = sent + self.lease.length;
+        }
+        if let Err(error) = self.lifeline.renew(self.lease.until) {
+            tracing::error!("cannot renew the lease: {error}");
+        }
+    }
+
+    fn answered(&mut self, number: u64) {
+        self.attempts.answered(number);
+        let mut sent = None;
+        while let Some((_, at)) = self.lease.pending.pop_front_if(|(beat, _)| *beat <= number) {
+            sent = Some(at);
+        }
+        if let Some(sent) = sent {
+            self.renew(sent);
+        }
+    }
+
+    fn drain(&mut self, reason: &str, ends_now: bool) {
+        if self.draining.as_ref().is_none_or(|(_, before)| ends_now && !before) {
+            tracing::info!("nothing new starts here: {reason}");
+            self.draining = Some((reason.to_owned(), ends_now));
+            self.tell_draining();
+        }
+    }
+
+    fn tell_draining(&mut self) {
+        if let Some((reason, ends_now)) = self.draining.clone() {
+            let left = self.left();
+            self.tell(&FromAgent::Draining { left, ends_now, reason });
+        }
+    }
+
+    fn end(&mut self, end: AgentEnd, grace: Duration) {
+        self.ending.get_or_insert(Ending { end, since: Instant::now(), grace, killed: false });
+    }
+
+    /// Looks at what time has changed. Returns how the agent ended.
+    fn tick(&mut self) -> Option<AgentEnd> {
+        if self.left().is_some_and(|left| left.get() <= self.setup.drain.as_secs_f64()) {
+            self.drain("its batch job ends soon", false);
+        }
+        if since_boot() > self.lease.until && self.ending.is_none() {
+            tracing::error!("no answer of the manager for the time of the lease: all attempts end");
+            self.attempts.kill_all(&self.executor);
+            self.end(AgentEnd::LeaseLost, Duration::ZERO);
+        }
+        if self.welcomed {
+            self.send_logs(None);
+            self.send_notes();
+            self.beat();
+        }
+        self.ended()
+    }
+
+    fn beat(&mut self) {
+        if self.lease.last_beat.elapsed() < (self.lease.length / BEATS).min(Duration::from_secs(5)) {
+            return;
+        }
+        let number = self.lease.next;
+        (self.lease.next, self.lease.last_beat) = (number + 1, Instant::now());
+        self.lease.pending.push_back((number, since_boot()));
+        self.attempts.beat(number);
+        self.send(&FromAgent::Beat(number));
+    }
+
+    fn send_logs(&mut self, of: Option<AttemptId>) {
+        if !self.welcomed {
+            return;
+        }
+        let mut pieces = Vec::new();
+        self.attempts.new_logs(of, |piece| pieces.push(piece));
+        pieces.iter().for_each(|piece| self.tell(piece));
+    }
+
+    fn send_notes(&mut self) {
+        if self.welcomed {
+            for note in self.attempts.new_notes(&self.executor) {
+                self.tell(&note);
+            }
+        }
+    }
+
+    /// The end, once nothing runs and the manager knows it, or has not answered for a while.
+    fn ended(&mut self) -> Option<AgentEnd> {
+        let ending = self.ending.as_mut()?;
+        let waited = ending.since.elapsed();
+        if self.attempts.any_runs() && waited < ending.grace + FAREWELL {
+            if waited > ending.grace && !std::mem::replace(&mut ending.killed, true) {
+                self.attempts.kill_all(&self.executor);
+            }
+            return None;
+        }
+        let is_known = self.attempts.is_empty() || !self.welcomed || !matches!(ending.end, AgentEnd::Done(_));
+        if !is_known && waited < ending.grace + FAREWELL {
+            return None;
+        }
+        let end = ending.end.clone();
+        self.tell(&FromAgent::Leaving);
+        Some(end)
+    }
+}
+
+fn seconds(duration: Duration) -> Seconds {
+    Seconds::new(duration.as_secs_f64()).unwrap_or(Seconds::ZERO)
+}

@@ -1,0 +1,16 @@
+//! The connection between the manager and the agents on other servers.
+//!
+//! ```text
+//!  agent ── TCP ──► Noise handshake with a shared secret ──► encrypted messages, both ways
+//! ```
+//!
+//! The agent opens the connection, because compute nodes rarely accept any. Both sides prove that they know the secret; without it nothing is read.
+
+mod cipher;
+mod message;
+mod secret;
+
+pub(crate) use self::cipher::{Cipher, Handshake, LinkError, Opener, Sealer};
+pub(crate) use self::message::{AgentHello, AttemptNote, FromAgent, LogPiece, LogStream, ServerFacts, StartMessage, ToAgent, WireSample};
+pub(crate) use self::secret::random_name;
+pub use self::secret::{Secret, SecretError};
