@@ -33,6 +33,15 @@ pub enum Obstacle {
     Drained,
     /// Its host is short of memory, CPU or disk.
     HostShort,
+    /// Its server ends soon, and takes nothing new.
+    ServerEnding,
+    /// Its server ends before the job would.
+    EndsTooSoon {
+        /// How long the job needs it.
+        needed: Seconds,
+        /// How long it lasts.
+        left: Seconds,
+    },
     /// It is cut into MIG instances.
     Partitioned,
     /// It is being switched to another mode.
@@ -263,6 +272,8 @@ impl fmt::Display for Obstacle {
             Self::Lost => f.write_str("is lost"),
             Self::Drained => f.write_str("is drained"),
             Self::HostShort => f.write_str("its host is short of resources"),
+            Self::ServerEnding => f.write_str("its server ends soon"),
+            Self::EndsTooSoon { needed, left } => write!(f, "its server ends in {left}, {needed} needed"),
             Self::Partitioned => f.write_str("is cut into MIG instances"),
             Self::Switching { to } => write!(f, "is being switched to {to}"),
             Self::Observing => f.write_str("is still being observed: its first window is not full"),

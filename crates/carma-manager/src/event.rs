@@ -262,6 +262,7 @@ impl JobEvent {
                     RequeueReason::Requested => format!("{kind}{more}: requested"),
                     RequeueReason::TimeSliceOver => format!("{kind}{more}: its time slice is over, and other jobs wait"),
                     RequeueReason::Moved => format!("{kind}{more}: it moves to another GPU"),
+                    RequeueReason::ServerEnding => format!("{kind}{more}: its server ends soon"),
                 }
             }
             Self::OverLimit { text }

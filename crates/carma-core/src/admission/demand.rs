@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Deref;
 
 use super::power_checks::could_ever_power;
+use super::time_checks::lasts;
 use crate::JobId;
 use crate::config::Config;
 use crate::device::Device;
@@ -12,7 +13,7 @@ use crate::forecast::InterferenceProfile;
 use crate::job::{HostClaim, Job, JobSpec, RankMemory};
 use crate::power::Load;
 use crate::sharing::{MigLayout, SharingMode};
-use crate::units::{MiB, Time, Watts};
+use crate::units::{MiB, Seconds, Time, Watts};
 
 /// A job's needs at this moment.
 #[derive(Debug, Clone)]
@@ -29,6 +30,12 @@ pub(crate) struct Demand<'a> {
     pub(crate) apart_from: &'a [JobId],
     /// When its time limit would end it if it started now.
     pub(crate) ends_at: Option<Time>,
+    /// When it would start.
+    pub(crate) now: Time,
+    /// How long a server must last for it; unset: it may start on any.
+    pub(crate) lasts: Option<Seconds>,
+    /// Servers that end count as any other: to tell whether it is too large, or they end too soon.
+    pub(crate) whenever: bool,
     /// Its part in interference, computed when needed: most jobs fail the memory check before.
     pub(crate) profile: OnceCell<InterferenceProfile>,
     /// What it adds to power draw, and what that may come to; unset where there is no budget.
@@ -141,6 +148,9 @@ impl<'a> Demand<'a> {
             host: spec.host_claim(),
             apart_from: &job.apart_from,
             ends_at: spec.time_limit.map(|limit| now + limit),
+            now,
+            lasts: job.needs_server_for(),
+            whenever: false,
             profile: OnceCell::new(),
             power: config.power.budget.map(|budget| PowerDemand { load: Load::of(InterferenceProfile::of(spec)), budget }),
             switch: spec.mode.sharing().filter(|mode| config.modes.allows(*mode)),
@@ -167,8 +177,9 @@ impl<'a> Demand<'a> {
     }
 }
 
-/// The devices of a server that the job could use if nothing else ran there, by what its host has and its power budget allows.
+/// The devices of a server that the job could use if nothing else ran there, by how long it lasts, what its host has and its power
+/// budget allows.
 pub(crate) fn usable_devices<'a>(server: &'a Server, demand: &'a Demand<'_>) -> impl Iterator<Item = &'a Device> + Clone {
-    let held = demand.host.fits_in(server.host_total());
+    let held = demand.host.fits_in(server.host_total()) && lasts(demand, server);
     server.devices.iter().filter(move |device| held && could_ever_power(server, device, demand))
 }

@@ -1,10 +1,11 @@
-//! What keeps a job off a server because of its host's cores and memory, or because of other users there.
+//! What keeps a job off a server because of its end, its host's cores and memory, or other users there.
 //!
 //! Claims of the first waiting jobs are kept free: that of the head of the queue on the servers whose GPUs are kept for it, and that of
 //! the first job without GPUs on one server. What is free there never falls below such a claim again, so both start when enough
 //! running jobs have ended. Jobs that claim nothing are not affected.
 
-use super::JobQuestion;
+use super::time_checks::{lasts, may_last, time_objection};
+use super::{Demand, JobQuestion};
 use crate::fleet::{Fleet, Server};
 use crate::job::HostClaim;
 use crate::obstacle::Obstacle;
@@ -22,13 +23,14 @@ pub(crate) struct HostReservation {
     pub(crate) claim: HostClaim,
 }
 
-/// Whether the server's host has what the job claims. Costs nothing for jobs that claim nothing.
+/// Whether the server lasts long enough and its host has what the job claims. Costs little for jobs that claim nothing.
 pub(crate) fn host_takes(question: &JobQuestion<'_>, server: &Server) -> bool {
     let claims_nothing = question.demand.host.is_nothing() && question.reserve.is_none();
-    claims_nothing || host_obstacles(question, server).next().is_none()
+    let in_time = time_objection(question.demand, server).is_none();
+    in_time && (claims_nothing || host_obstacles(question, server).next().is_none())
 }
 
-/// Everything about the server's host that keeps the job away.
+/// Everything about the server's end and host that keeps the job away.
 pub(crate) fn host_obstacles(question: &JobQuestion<'_>, server: &Server) -> impl Iterator<Item = Obstacle> + use<> {
     let HostClaim { cores, memory } = question.demand.host;
     let (free, all) = (server.host_unbooked(), server.host_total());
@@ -38,7 +40,8 @@ pub(crate) fn host_obstacles(question: &JobQuestion<'_>, server: &Server) -> imp
     let in_use = (memory > available).then_some(Obstacle::HostMemoryInUse { needed: memory, available });
     let room = HostClaim { cores: free.cores, memory: free.memory.min(available) };
     let crowded = question.reserve.filter(|_| question.demand.width() > 0).and_then(|reserve| reserve.host_objection(server));
-    short_of_cores.into_iter().chain(short_of_memory).chain(in_use).chain(kept(question, server, room)).chain(crowded)
+    let ends = time_objection(question.demand, server);
+    ends.into_iter().chain(short_of_cores).chain(short_of_memory).chain(in_use).chain(kept(question, server, room)).chain(crowded)
 }
 
 /// The job for which what is left of the host is kept, if this one would take of it.
@@ -60,14 +63,15 @@ fn kept(question: &JobQuestion<'_>, server: &Server, room: HostClaim) -> Option<
 
 /// The server that lacks least of a claim, among those that could ever hold it: cores first, then memory. As no job takes
 /// more of it, it stays the same until it lacks nothing or another lacks less.
-pub(crate) fn least_lacking(fleet: &Fleet, claim: HostClaim) -> Option<ServerId> {
+pub(crate) fn least_lacking<'a>(fleet: &'a Fleet, demand: &Demand<'_>) -> Option<&'a Server> {
+    let claim = demand.host;
     let lacking = |free: HostClaim| {
         let HostClaim { cores, memory } = claim.without(free);
         Score(u64::from(cores) << 32 | memory.0.min(u32::MAX.into()))
     };
     fleet.best(
         0..fleet.servers().len(),
-        |summary| claim.fits_in(summary.host_total).then(|| lacking(summary.host_unbooked)),
-        |server| claim.fits_in(server.host_total()).then(|| (lacking(server.host_unbooked()), server.spec.id)),
+        |summary| (claim.fits_in(summary.host_total) && may_last(demand, summary)).then(|| lacking(summary.host_unbooked)),
+        |server| (claim.fits_in(server.host_total()) && lasts(demand, server)).then(|| (lacking(server.host_unbooked()), server)),
     )
 }

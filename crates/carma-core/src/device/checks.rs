@@ -15,8 +15,23 @@ struct Question<'a> {
 type Check = fn(&Question<'_>) -> Option<Obstacle>;
 
 /// In the order in which people want to see them.
-const CHECKS: [Check; 14] =
-    [lost, partitioned, switching, drained, host_short, stale, unobserved, gate, idle, exclusive, foreign, job_limit, corrected, busy];
+const CHECKS: [Check; 15] = [
+    lost,
+    partitioned,
+    switching,
+    drained,
+    ending,
+    host_short,
+    stale,
+    unobserved,
+    gate,
+    idle,
+    exclusive,
+    foreign,
+    job_limit,
+    corrected,
+    busy,
+];
 
 /// Everything that keeps the device closed this way.
 pub(crate) fn device_obstacles<'a>(
@@ -47,6 +62,10 @@ fn switching(q: &Question<'_>) -> Option<Obstacle> {
 
 fn drained(q: &Question<'_>) -> Option<Obstacle> {
     q.device.drained.then_some(Obstacle::Drained)
+}
+
+fn ending(q: &Question<'_>) -> Option<Obstacle> {
+    q.device.ending.then_some(Obstacle::ServerEnding)
 }
 
 fn host_short(q: &Question<'_>) -> Option<Obstacle> {

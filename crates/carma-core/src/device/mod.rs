@@ -58,6 +58,8 @@ pub struct Device {
     pub drained: bool,
     /// Its host is short of memory, CPU or disk.
     pub host_short: bool,
+    /// Its server ends soon.
+    pub ending: bool,
     /// It is cut into MIG instances, which are devices of their own.
     pub partitioned: bool,
     /// It could be made whole again.
@@ -111,7 +113,7 @@ impl Availability {
     }
 }
 
-/// What can be expected of a device that is neither lost nor drained nor cut into instances.
+/// What can be expected of a device that is neither lost nor drained nor cut into instances, on a server that does not end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
     /// Memory that can be reserved, now or when its gate opens; unset: there is another obstacle.
@@ -139,6 +141,7 @@ impl Device {
             lost: false,
             drained: false,
             host_short: false,
+            ending: false,
             partitioned: false,
             joinable: false,
             switches: Switches::default(),
@@ -165,6 +168,11 @@ impl Device {
     /// Whether jobs could ever run on it: it answers, and it is not cut into instances for good.
     pub const fn exists(&self) -> bool {
         !self.lost && (!self.partitioned || self.joinable)
+    }
+
+    /// Whether it may take jobs now or later, as far as is known.
+    pub(crate) const fn may_be_used(&self) -> bool {
+        self.exists() && !self.drained && !self.ending
     }
 
     /// What it can offer to any job at all.
@@ -342,7 +350,7 @@ impl Device {
             let available = self.available(config);
             Room { available, score: config.mapping.policy.order.score(&Facts { available, risk: &self.risk, tenants: &self.tenants }) }
         });
-        let outlook = (self.exists() && !self.drained).then(|| {
+        let outlook = self.may_be_used().then(|| {
             let gated = || {
                 device_obstacles(self, PlacementKind::Share, config, now).all(|obstacle| matches!(obstacle, Obstacle::GateClosed { .. }))
             };

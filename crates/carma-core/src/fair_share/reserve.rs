@@ -83,7 +83,7 @@ impl FairShareReserve {
         }
         let away = active.iter().filter(|account| !waiting.contains(account));
         self.ends_at = away.filter_map(|account| ledger.away_since(*account)).min().map(|since| since + rules.courtesy + Seconds::TICK);
-        let usable: Vec<&Device> = devices.filter(|device| device.exists() && !device.drained).collect();
+        let usable: Vec<&Device> = devices.filter(|device| device.may_be_used()).collect();
         let shares = gpu_shares(&active, usable.len(), rules);
         let held = held(&usable);
         let usage = |account: &&Account| (ledger.of_group(account.group), ledger.of_user(**account), **account);
@@ -168,7 +168,7 @@ impl ReserveBound<'_> {
     pub(crate) fn host_objection(&self, server: &Server) -> Option<Obstacle> {
         let tenants = || server.devices.iter().flat_map(|device| &device.tenants);
         let own = tenants().filter(|tenant| tenant.user == self.user).count();
-        let usable = server.devices.iter().filter(|device| device.exists() && !device.drained).count();
+        let usable = server.devices.iter().filter(|device| device.may_be_used()).count();
         if own == 0 || (own as f64) < self.served.share * usable as f64 {
             return None;
         }

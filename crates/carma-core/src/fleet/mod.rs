@@ -13,6 +13,7 @@ pub(crate) use summary::{OfferKind, Summary};
 pub use topology::{Link, Topology};
 use tree::Tree;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::config::Config;
@@ -20,7 +21,7 @@ use crate::device::{Device, DeviceSpec, grown_stale};
 use crate::obstacle::PlacementKind;
 use crate::policy::Score;
 use crate::units::{MiB, Time};
-use crate::{DeviceId, ServerId};
+use crate::{AttemptId, DeviceId, ServerId};
 
 /// The servers, in order of their names.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -43,8 +44,13 @@ impl Fleet {
         self.servers.iter().flat_map(|server| server.devices.iter())
     }
 
-    pub(crate) fn server_index(&self, id: ServerId) -> Option<usize> {
-        self.servers.binary_search_by_key(&id, |server| server.spec.id).ok()
+    /// Where a server is, or would be.
+    pub(crate) fn server_place(&self, id: ServerId) -> Result<usize, usize> {
+        self.servers.binary_search_by_key(&id, |server| server.spec.id)
+    }
+
+    fn server_index(&self, id: ServerId) -> Option<usize> {
+        self.server_place(id).ok()
     }
 
     /// A server by name.
@@ -116,6 +122,17 @@ impl Fleet {
         }
     }
 
+    /// Takes a server away, with its devices. Nothing of it is kept.
+    pub(crate) fn remove_server(&mut self, id: ServerId) {
+        let Some(place) = self.server_index(id) else { return };
+        let server = self.servers.remove(place);
+        let mut gpus: Vec<_> = server.devices.iter().map(|device| device.id().gpu).collect();
+        gpus.dedup();
+        self.gpu_count -= gpus.len();
+        // Every later server has another leaf now. As large a tree as the servers need, however many there were.
+        self.tree = Tree::new(self.servers.iter().map(Summary::of));
+    }
+
     /// Adds a device, which must be new, to a server, which must not.
     pub(crate) fn add_device(&mut self, spec: DeviceSpec, config: &Config, now: Time) {
         self.gpu_count += usize::from(!self.knows_gpu(spec.id));
@@ -148,11 +165,20 @@ impl Fleet {
         Some(result)
     }
 
-    /// Counts a job without GPUs in or out.
-    pub(crate) fn count_cpu_jobs(&mut self, id: ServerId, count: impl FnOnce(u32) -> u32) {
+    /// Counts an attempt without GPUs in.
+    pub(crate) fn add_cpu_attempt(&mut self, id: ServerId, attempt: AttemptId) {
+        self.update_cpu_attempts(id, |server| server.cpu_attempts.insert(attempt));
+    }
+
+    /// Counts an attempt without GPUs out.
+    pub(crate) fn remove_cpu_attempt(&mut self, id: ServerId, attempt: AttemptId) {
+        self.update_cpu_attempts(id, |server| server.cpu_attempts.remove(&attempt));
+    }
+
+    fn update_cpu_attempts(&mut self, id: ServerId, change: impl FnOnce(&mut Server) -> bool) {
         if let Some(place) = self.server_index(id) {
             let server = &mut self.servers[place];
-            server.cpu_jobs = count(server.cpu_jobs);
+            change(server);
             self.tree.set(place, &Summary::of(server));
         }
     }
@@ -184,6 +210,13 @@ impl Fleet {
     /// Whether a job may fit somewhere that did not fit when this was last read.
     pub(crate) fn take_improved(&mut self) -> bool {
         std::mem::take(&mut self.improved)
+    }
+
+    /// Whether what is derived from the servers agrees with them, for checks.
+    pub(crate) fn adds_up(&self) -> bool {
+        let gpus: BTreeSet<_> = self.devices().map(|device| device.id().gpu).collect();
+        let tree = if self.servers.is_empty() { self.tree.clone() } else { Tree::new(self.servers.iter().map(Summary::of)) };
+        self.gpu_count == gpus.len() && self.tree == tree
     }
 
     /// Every server that `may` does not rule out.

@@ -1,5 +1,7 @@
 //! A server: its devices, how they are linked, and its host.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::host::Host;
@@ -7,8 +9,8 @@ use super::topology::Topology;
 use crate::config::Config;
 use crate::device::Device;
 use crate::job::HostClaim;
-use crate::units::{MiB, Watts};
-use crate::{DeviceId, ServerId};
+use crate::units::{MiB, Time, Watts};
+use crate::{AttemptId, DeviceId, ServerId};
 
 /// What a server is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,12 +29,15 @@ pub struct ServerSpec {
     /// How its GPUs are linked, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
+    /// When it ends, if that is known: its GPUs were given for some hours, say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<Time>,
 }
 
 impl ServerSpec {
     /// A server without further properties.
     pub const fn new(id: ServerId) -> Self {
-        Self { id, cpu_jobs: None, cores: None, host_memory: None, topology: None }
+        Self { id, cpu_jobs: None, cores: None, host_memory: None, topology: None, ends: None }
     }
 }
 
@@ -45,8 +50,10 @@ pub struct Server {
     pub devices: Vec<Device>,
     /// It is short of memory, CPU or disk.
     pub host_short: bool,
-    /// Jobs without GPUs that run on it.
-    pub cpu_jobs: u32,
+    /// It ends soon, and takes nothing new.
+    pub ending: bool,
+    /// Attempts without GPUs that run on it.
+    pub(super) cpu_attempts: BTreeSet<AttemptId>,
     /// Its host's cores and memory.
     pub host: Host,
     /// What is left of its power budget as predicted; without one, more than there is.
@@ -55,7 +62,15 @@ pub struct Server {
 
 impl Server {
     pub(super) fn new(spec: ServerSpec) -> Self {
-        Self { spec, devices: Vec::new(), host_short: false, cpu_jobs: 0, host: Host::default(), power_left: Watts(f64::INFINITY) }
+        Self {
+            spec,
+            devices: Vec::new(),
+            host_short: false,
+            ending: false,
+            cpu_attempts: BTreeSet::new(),
+            host: Host::default(),
+            power_left: Watts(f64::INFINITY),
+        }
     }
 
     pub(super) fn index_of(&self, id: DeviceId) -> Option<usize> {
@@ -63,7 +78,7 @@ impl Server {
     }
 
     pub(super) fn add(&mut self, mut device: Device) {
-        device.host_short = self.host_short;
+        (device.host_short, device.ending) = (self.host_short, self.ending);
         // An instance is as lost or drained as its GPU.
         if let Some(whole) = self.devices.iter().find(|other| other.id().gpu == device.id().gpu && other.id().instance.is_none()) {
             (device.lost, device.drained) = (whole.lost, whole.drained);
@@ -92,6 +107,23 @@ impl Server {
         self.devices.iter_mut().for_each(|device| device.host_short = short);
     }
 
+    /// It takes nothing new from now on.
+    pub(crate) fn set_ending(&mut self) {
+        self.ending = true;
+        self.devices.iter_mut().for_each(|device| device.ending = true);
+    }
+
+    /// The attempts on it; one on several devices is there several times.
+    pub(crate) fn attempts(&self) -> impl Iterator<Item = AttemptId> + '_ {
+        let on_gpus = self.devices.iter().flat_map(|device| device.tenants.iter().map(|tenant| tenant.attempt));
+        on_gpus.chain(self.cpu_attempts.iter().copied())
+    }
+
+    /// How many jobs without GPUs run on it.
+    pub fn cpu_jobs(&self) -> usize {
+        self.cpu_attempts.len()
+    }
+
     /// Updates what is left of its power budget. Returns whether that is more than before.
     pub(super) fn review_power(&mut self, config: &Config) -> bool {
         let left = config.power.budget.map_or(f64::INFINITY, |budget| budget.0 - self.predicted_draw().0);
@@ -112,6 +144,6 @@ impl Server {
 
     /// Whether a job without GPUs may start, whatever it claims.
     pub fn takes_cpu_job(&self) -> bool {
-        !self.host_short && self.spec.cpu_jobs.is_none_or(|limit| self.cpu_jobs < limit)
+        !self.host_short && !self.ending && self.spec.cpu_jobs.is_none_or(|limit| self.cpu_jobs() < limit as usize)
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Summary {
     pub(crate) host_unbooked: HostClaim,
     /// The most watts that a server has left of its budget.
     power_left: Watts,
+    /// When the last server ends.
+    last_end: Time,
 }
 
 /// Which offer a search needs.
@@ -79,6 +81,7 @@ impl Summary {
         host_total: HostClaim { cores: 0, memory: MiB::ZERO },
         host_unbooked: HostClaim { cores: 0, memory: MiB::ZERO },
         power_left: Watts(f64::NEG_INFINITY),
+        last_end: Time::ZERO,
     };
 
     pub(super) fn of(server: &Server) -> Self {
@@ -119,6 +122,7 @@ impl Summary {
             host_total: server.host_total(),
             host_unbooked: server.host_unbooked(),
             power_left: server.power_left,
+            last_end: server.spec.ends.unwrap_or(Time::MAX),
         }
     }
 
@@ -137,6 +141,7 @@ impl Summary {
             host_total: self.host_total.max(other.host_total),
             host_unbooked: self.host_unbooked.max(other.host_unbooked),
             power_left: self.power_left.max(other.power_left),
+            last_end: self.last_end.max(other.last_end),
         }
     }
 
@@ -154,6 +159,11 @@ impl Summary {
     /// Whether every server draws more than it may.
     pub(crate) const fn is_out_of_power(&self) -> bool {
         self.power_left.0 < 0.0
+    }
+
+    /// No server ends later than this.
+    pub(crate) const fn last_end(&self) -> Time {
+        self.last_end
     }
 
     /// No device with room for so much has a better score.

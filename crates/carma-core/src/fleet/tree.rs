@@ -63,7 +63,8 @@ impl Tree {
         visit: &mut impl FnMut(usize) -> Option<(Score, T)>,
     ) -> Option<T> {
         let mut best = None;
-        if self.root().and_then(bound).is_some() {
+        // A tree of one leaf has no branch that lies outside the range.
+        if !range.is_empty() && self.root().and_then(bound).is_some() {
             self.descend(&Branch { node: 1, leaves: 0..self.leaves }, &range, bound, visit, &mut best);
         }
         best.map(|(_, found)| found)

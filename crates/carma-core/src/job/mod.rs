@@ -51,6 +51,9 @@ pub struct Job {
     pub failures: u32,
     /// How often it lost its place through no fault of its own: a lost GPU, a dead MPS server.
     pub displacements: u32,
+    /// How long it ran at most on a server that ended before it did; it cannot checkpoint, so a server must last longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlasted: Option<Seconds>,
     /// The last progress it reported.
     pub progress: Option<Fraction>,
     /// When it last wrote a checkpoint.
@@ -92,6 +95,7 @@ impl Job {
             climb: Climb::default(),
             failures: 0,
             displacements: 0,
+            outlasted: None,
             progress: None,
             checkpointed_at: None,
             saved_progress: None,
@@ -110,6 +114,13 @@ impl Job {
     /// Its place in the order of submission, or since it was last put back behind others.
     pub fn place(&self) -> u64 {
         self.put_back_as.unwrap_or(self.sequence)
+    }
+
+    /// How long a server must last for it to start there; unset: however long, because it can checkpoint, or may take any time.
+    pub(crate) fn needs_server_for(&self) -> Option<Seconds> {
+        // With a limit it takes no longer than that, whatever it took before.
+        let needed = || self.spec.time_limit.or_else(|| Some(self.outlasted? + Seconds::TICK));
+        if self.spec.may_checkpoint { None } else { needed() }
     }
 
     /// The attempt that its next launch will be.

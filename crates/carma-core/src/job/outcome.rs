@@ -33,6 +33,8 @@ pub enum Verdict {
     },
     /// Its supervisor was killed, and it with it.
     SupervisorLost,
+    /// Its server went away under it: preempted, failed, or its time was over.
+    ServerLost,
 }
 
 /// Why a running attempt is stopped.
@@ -55,6 +57,8 @@ pub enum StopReason {
     GpuLost,
     /// Its MPS server is dead.
     MpsServerDied,
+    /// Its server ends soon; it is to run elsewhere.
+    ServerEnding,
 }
 
 /// How a job ended, and why.
@@ -88,6 +92,8 @@ pub enum Outcome {
     },
     /// Its supervisor was killed, and it with it.
     SupervisorLost,
+    /// Its server went away under it. No job ends by that: it is tried again.
+    ServerLost,
     /// It was to run only after a job that did not succeed.
     DependencyFailed {
         /// That job.
@@ -114,6 +120,7 @@ impl Outcome {
             Self::MpsServerDied => "MPS server died",
             Self::CouldNotStart { .. } => "could not start",
             Self::SupervisorLost => "supervisor killed",
+            Self::ServerLost => "server lost",
             Self::DependencyFailed { .. } => "dependency failed",
         }
     }
@@ -139,6 +146,7 @@ impl From<Verdict> for Outcome {
             Verdict::MpsServerDied => Self::MpsServerDied,
             Verdict::CouldNotStart { reason } => Self::CouldNotStart { reason },
             Verdict::SupervisorLost => Self::SupervisorLost,
+            Verdict::ServerLost => Self::ServerLost,
         }
     }
 }
@@ -155,6 +163,7 @@ impl fmt::Display for Verdict {
             Self::MpsServerDied => f.write_str("lost its MPS server"),
             Self::CouldNotStart { reason } => write!(f, "could not start: {reason}"),
             Self::SupervisorLost => f.write_str("ended with its supervisor, which was killed"),
+            Self::ServerLost => f.write_str("lost its server"),
         }
     }
 }
@@ -173,6 +182,7 @@ impl fmt::Display for Outcome {
             Self::MpsServerDied => write!(f, "{} too often", Verdict::MpsServerDied),
             Self::CouldNotStart { reason } => write!(f, "could not start: {reason}"),
             Self::SupervisorLost => Verdict::SupervisorLost.fmt(f),
+            Self::ServerLost => Verdict::ServerLost.fmt(f),
             Self::DependencyFailed { on } => write!(f, "not run, because {on} did not succeed"),
         }
     }

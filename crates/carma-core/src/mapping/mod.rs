@@ -4,4 +4,4 @@ mod choose;
 mod packing;
 mod search;
 
-pub(crate) use search::{could_ever_fit, find};
+pub(crate) use search::{could_ever_fit, find, fits_until};

@@ -50,10 +50,14 @@ fn within_one_server<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time
         )
     };
     let start = match (order, question.cursor) {
-        (Order::Ring, Some(cursor)) => fleet.server_index(cursor.server()),
-        _ => None,
+        (Order::Ring, Some(cursor)) => fleet.server_place(cursor.server()),
+        _ => Err(0),
     };
-    let Some(start) = start else { return search(everywhere, false) };
+    let start = match start {
+        Ok(start) => start,
+        // The last server is gone; the ring goes on after it.
+        Err(next) => return search(next..everywhere.end, false).or_else(|| search(0..next, false)),
+    };
     // Once round the ring: what is left of the last server, the others, and the whole of the last again.
     search(start..start + 1, true).or_else(|| search(start + 1..everywhere.end, false)).or_else(|| search(0..start + 1, false))
 }
@@ -66,7 +70,8 @@ fn choose_after_cursor<'a>(server: &'a Server, question: &JobQuestion<'_>, now: 
 
 /// A score that no server below the summary can beat for this job.
 fn bound(summary: &Summary, question: &JobQuestion<'_>) -> Option<Score> {
-    if !question.demand.host.fits_in(summary.host_unbooked) || summary.is_out_of_power() {
+    let held = question.demand.host.fits_in(summary.host_unbooked) && admission::may_last(question.demand, summary);
+    if !held || summary.is_out_of_power() {
         return None;
     }
     let ranks = &question.demand.ranks;
@@ -89,10 +94,11 @@ fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
     fleet.visit(
         |summary| {
             let host = question.demand.host.fits_in(summary.host_unbooked) && !summary.is_out_of_power();
-            host && match question.kind {
-                PlacementKind::Idle => summary.may_hold(OfferKind::Idle, 1, |_| least.alone),
-                PlacementKind::Share => summary.may_hold(OfferKind::Room, 1, |_| least.to_share),
-            }
+            host && admission::may_last(question.demand, summary)
+                && match question.kind {
+                    PlacementKind::Idle => summary.may_hold(OfferKind::Idle, 1, |_| least.alone),
+                    PlacementKind::Share => summary.may_hold(OfferKind::Room, 1, |_| least.to_share),
+                }
         },
         |server| {
             if !admission::host_takes(question, server) {
@@ -110,9 +116,14 @@ fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
     choose::assign(&servers.concat(), None, question).map(|choice| choice.devices)
 }
 
-/// Whether the job could run if everything else ended: a job that is too large for every server is set aside instead of blocking
-/// the queue.
+/// Whether the job could run if everything else ended: a job that is too large for every server, or would outlast it, is set aside
+/// instead of blocking the queue.
 pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
+    fits_until(fleet, demand).is_some()
+}
+
+/// Until when the job could run if everything else ended; `None`: it could not. Servers that end close to it as time passes.
+pub(crate) fn fits_until(fleet: &Fleet, demand: &Demand<'_>) -> Option<Time> {
     let ranks = &demand.ranks;
     let suits = |device: &Device, need: &RankNeed| {
         let offered = || admission::mode_objection(demand.spec, device).is_none() || demand.could_have(device, need);
@@ -127,15 +138,27 @@ pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
         counts.iter().enumerate().all(|(nth, count)| *count > nth)
     };
     let usable = |server| admission::usable_devices(server, demand);
+    // Where the end does not matter, the first server will do.
+    let later_is_better = |end: Time| Score(if demand.lasts.is_some() { u64::MAX - end.milliseconds() } else { 0 });
     let one = fleet.best(
         0..fleet.servers().len(),
         |summary| {
-            let may = demand.host.fits_in(summary.host_total) && summary.may_hold(OfferKind::Capacity, ranks.len(), |nth| ranks[nth].alone);
-            may.then_some(Score(0))
+            let held = demand.host.fits_in(summary.host_total) && admission::may_last(demand, summary);
+            let may = held && summary.may_hold(OfferKind::Capacity, ranks.len(), |nth| ranks[nth].alone);
+            may.then(|| later_is_better(summary.last_end()))
         },
-        |server| covers(&mut usable(server)).then_some((Score(0), ())),
+        |server| {
+            let end = server.spec.ends.unwrap_or(Time::MAX);
+            covers(&mut usable(server)).then(|| (later_is_better(end), admission::closes_at(demand, server)))
+        },
     );
-    one.is_some() || demand.spec.may_span_servers && covers(&mut fleet.servers().iter().flat_map(usable))
+    let spanning = || {
+        let servers = || fleet.servers().iter().filter(|server| admission::lasts(demand, server));
+        let fits = demand.spec.may_span_servers && covers(&mut servers().flat_map(usable));
+        // Any of them may be one that it cannot do without.
+        fits.then(|| servers().map(|server| admission::closes_at(demand, server)).min())?
+    };
+    one.or_else(spanning)
 }
 
 fn placement(chosen: &Chosen<'_>, question: &JobQuestion<'_>) -> Option<Placement> {

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::DeviceId;
 use crate::admission::{HeadReservation, JobQuestion, RankNeed, job_obstacles, mode_objection, usable_devices};
 use crate::device::{Device, Gate, device_obstacles, grown_stale};
-use crate::fleet::{Fleet, OfferKind, Summary};
+use crate::fleet::{Fleet, OfferKind, Server, Summary};
 use crate::obstacle::{Obstacle, PlacementKind};
 use crate::policy::Score;
 use crate::tenant::Tenant;
@@ -27,7 +27,7 @@ pub(crate) fn plan_reservation(fleet: &Fleet, question: JobQuestion<'_>, now: Ti
         0..fleet.servers().len(),
         |summary| if enough() { None } else { planner.earliest(summary) },
         |server| {
-            let chosen = planner.soonest(&usable(server))?;
+            let chosen = planner.soonest(&usable(server)).filter(|(ready, _)| planner.in_time(*ready, server))?;
             found.set(found.get() + 1);
             Some((chosen.0.score(), chosen))
         },
@@ -86,6 +86,12 @@ impl Planner<'_> {
         Some(ready.map_or(Ready::Unknown, Ready::At).score())
     }
 
+    /// Whether the server lasts long enough for the head from then on.
+    fn in_time(&self, ready: Ready, server: &Server) -> bool {
+        let Ready::At(time) = ready else { return true };
+        self.alone.demand.lasts.is_none_or(|needed| server.spec.ends.is_none_or(|ends| time + needed <= ends))
+    }
+
     /// The soonest of these devices for all ranks, in order, and when the last of them is ready. The neediest rank chooses
     /// first: whatever is ready for it is ready for the others too.
     fn soonest<'a>(&self, devices: &(impl Iterator<Item = &'a Device> + Clone)) -> Option<(Ready, Vec<DeviceId>)> {
@@ -109,7 +115,7 @@ impl Planner<'_> {
         Some((last, chosen))
     }
 
-    /// When the device could take the rank; `None`: not as it is, or as long as it is drained.
+    /// When the device could take the rank; `None`: not as it is, or as long as it is drained or its server ends.
     fn ready_at(&self, device: &Device, need: &RankNeed) -> Option<Ready> {
         let config = self.alone.config;
         // Tenants of other users and foreign processes may end; the device's own properties do not change.
@@ -118,7 +124,7 @@ impl Planner<'_> {
             Obstacle::WrongMode { .. } | Obstacle::MpsClientsOnly => self.alone.demand.could_have(device, need),
             _ => false,
         };
-        if !device.exists() || device.drained || job_obstacles(&self.alone, need, device).any(|obstacle| !passing(&obstacle)) {
+        if !device.may_be_used() || job_obstacles(&self.alone, need, device).any(|obstacle| !passing(&obstacle)) {
             return None;
         }
         if device.host_short || device.telemetry.memory_used().is_none() || grown_stale(device, config, self.now).is_some() {

@@ -138,4 +138,6 @@ pub enum RequeueReason {
     TimeSliceOver,
     /// It is to run elsewhere.
     Moved,
+    /// Its server ends soon.
+    ServerEnding,
 }

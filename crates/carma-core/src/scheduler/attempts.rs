@@ -3,6 +3,7 @@
 use super::action::{Action, LaunchReason, RequeueReason, Signal};
 use super::timers::Timer;
 use super::{EventError, Scheduler};
+use crate::admission::Demand;
 use crate::job::{Active, HostClaim, Job, Outcome, Placement, StopReason, Verdict, Waiting};
 use crate::mapping;
 use crate::queue::Place;
@@ -62,7 +63,7 @@ impl Scheduler {
         }
         self.tenants_changed(placement);
         if placement.devices.is_empty() {
-            self.fleet.count_cpu_jobs(placement.server, |jobs| jobs + 1);
+            self.fleet.add_cpu_attempt(placement.server, newcomer.attempt);
         }
         self.fleet.update_host(placement.server, |host| host.book(claim));
     }
@@ -161,19 +162,26 @@ impl Scheduler {
             gone.flatten().into_iter().for_each(|tenant| self.backlog.remove(&tenant));
         }
         if active.placement.devices.is_empty() {
-            self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs.saturating_sub(1));
+            self.fleet.remove_cpu_attempt(active.placement.server, attempt);
         }
         self.fleet.update_host(active.placement.server, |host| host.release(attempt, claim));
         self.time_slices.gone(attempt);
         self.paces.remove(&attempt);
         self.tenants_changed(&active.placement);
         self.settle_use(&active, now);
-        match self.next_step(attempt.job, active.stopping, &verdict, oom, now) {
+        if verdict == Verdict::ServerLost {
+            self.remember_lost_server(&active, now);
+        }
+        // A server and a time limit can end at the same moment.
+        let out_of_time = verdict == Verdict::ServerLost && limit.is_some_and(|limit| now - active.launched_at >= limit);
+        let stopping = active.stopping.or(out_of_time.then_some(StopReason::TimeLimit));
+        match self.next_step(attempt.job, stopping, &verdict, oom, now) {
             NextStep::Finish(outcome) => self.finish(attempt.job, outcome, now, actions),
             NextStep::Requeue(queue) => {
                 let reason = match active.stopping.filter(|_| queue == Waiting::Preempted) {
                     Some(StopReason::TimeSliceOver) => RequeueReason::TimeSliceOver,
                     Some(StopReason::Moved) => RequeueReason::Moved,
+                    Some(StopReason::ServerEnding) => RequeueReason::ServerEnding,
                     Some(_) => RequeueReason::Requested,
                     None => RequeueReason::After(verdict),
                 };
@@ -226,7 +234,11 @@ impl Scheduler {
             (_, Verdict::Succeeded, _) => NextStep::Finish(Outcome::Succeeded),
             (Some(StopReason::Cancelled), ..) => NextStep::Finish(Outcome::Cancelled),
             (Some(StopReason::TimeLimit), ..) => NextStep::Finish(Outcome::TimeLimit),
-            (Some(StopReason::Requeued | StopReason::TimeSliceOver | StopReason::Moved), ..) => NextStep::Requeue(Waiting::Preempted),
+            (Some(StopReason::Requeued | StopReason::TimeSliceOver | StopReason::Moved | StopReason::ServerEnding), ..) => {
+                NextStep::Requeue(Waiting::Preempted)
+            }
+            // Servers come and go: that is no fault, however often it happens.
+            (_, Verdict::ServerLost, _) => NextStep::Requeue(Waiting::Queued),
             (Some(StopReason::GpuLost), ..) | (_, Verdict::GpuLost, _) => self.after_displacement(job, Outcome::GpuLost),
             (Some(StopReason::MpsServerDied), ..) | (_, Verdict::MpsServerDied, _) => self.after_displacement(job, Outcome::MpsServerDied),
             (None, _, Some(oom)) => self.after_oom(job, oom, now),
@@ -252,7 +264,11 @@ impl Scheduler {
         let leads_on = self
             .jobs
             .get(&job)
-            .is_some_and(|job| mapping::could_ever_fit(&self.fleet, &self.demand(job, now)) && self.beyond_quota(job, now).is_none());
+            // Servers like one that ends may come again.
+            .is_some_and(|job| {
+                let demand = Demand { whenever: true, ..self.demand(job, now) };
+                mapping::could_ever_fit(&self.fleet, &demand) && self.beyond_quota(job, now).is_none()
+            });
         if leads_on { NextStep::Requeue(Waiting::Recovering) } else { NextStep::Finish(Outcome::OutOfMemory) }
     }
 

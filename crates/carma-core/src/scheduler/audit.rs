@@ -40,8 +40,15 @@ impl Scheduler {
             let here = |job: &&Job| job.state.active().is_some_and(|active| active.placement.server == server.spec.id);
             let claims = self.jobs.values().filter(here).map(|job| job.spec.host_claim());
             let sum = claims.fold(HostClaim::default(), HostClaim::and);
+            let without_gpus = self.jobs.values().filter(here).filter(|job| job.spec.gpus == 0).count();
+            expect(without_gpus == server.cpu_jobs(), &|| {
+                format!("{} counts {} jobs without GPUs of {without_gpus}", server.spec.id, server.cpu_jobs())
+            });
+            let alike = server.devices.iter().all(|device| device.ending == server.ending && device.host_short == server.host_short);
+            expect(alike, &|| format!("{} and its devices disagree", server.spec.id));
             expect(sum == server.host.booked, &|| format!("{} booked {:?} for claims of {sum:?}", server.spec.id, server.host.booked));
         }
+        expect(self.fleet.adds_up(), &|| "the summaries of the servers are outdated".to_owned());
         for gpu in self.wrong_switches() {
             expect(false, &|| format!("{gpu} is being switched with jobs on it, or is not on record as such"));
         }

@@ -3,7 +3,7 @@
 use super::Scheduler;
 use super::action::{Action, LaunchReason};
 use super::dirty_scope::DirtyScope;
-use crate::admission::{Demand, HeadReservation, HostReservation, host_takes, least_lacking};
+use crate::admission::{Demand, HeadReservation, HostReservation, closes_at, host_takes, least_lacking, may_last};
 use crate::fleet::Fleet;
 use crate::job::{Job, Placement};
 use crate::obstacle::PlacementKind;
@@ -28,6 +28,16 @@ impl Scheduler {
             let placement = Placement { server, devices: Vec::new() };
             self.launch(job, placement, LaunchReason { kind: None, passed }, now, actions);
         }
+        self.look_when_host_closes(now);
+    }
+
+    /// A host is kept for the first job that claims something of one; when it can no longer start there, others may have it.
+    fn look_when_host_closes(&mut self, now: Time) {
+        let Some(job) = self.queues.host_head().and_then(|head| self.jobs.get(&head)) else { return };
+        let demand = self.demand(job, now);
+        if let Some(server) = demand.lasts.and_then(|_| least_lacking(&self.fleet, &demand)) {
+            self.look_when_closed(job.id(), closes_at(&demand, server));
+        }
     }
 
     /// The next job that can start and where, past which head; or one that no host could ever hold.
@@ -50,7 +60,10 @@ impl Scheduler {
         let question = self.question(demand, PlacementKind::Idle, kept);
         self.fleet.best(
             0..self.fleet.servers().len(),
-            |summary| (summary.takes_cpu_job && demand.host.fits_in(summary.host_unbooked)).then_some(Score(0)),
+            |summary| {
+                let takes = summary.takes_cpu_job && demand.host.fits_in(summary.host_unbooked) && may_last(demand, summary);
+                takes.then_some(Score(0))
+            },
             |server| (server.takes_cpu_job() && host_takes(&question, server)).then_some((Score(0), server.spec.id)),
         )
     }
@@ -65,16 +78,17 @@ impl Scheduler {
 
     /// What a job with GPUs has to leave for the first without that claims something of a host, if that comes before it.
     pub(super) fn host_kept_before(&self, demand: &Demand<'_>) -> Option<HostReservation> {
+        let now = demand.now;
         if demand.host.is_nothing() || demand.width() == 0 {
             return None;
         }
         let head = self.jobs.get(&self.queues.host_job_before(&Place::of(self.jobs.get(&demand.spec.id)?))?)?;
-        let claim = head.spec.host_claim();
-        Some(HostReservation { head: head.id(), server: least_lacking(&self.fleet, claim)?, claim })
+        let demand = self.demand(head, now);
+        Some(HostReservation { head: head.id(), server: least_lacking(&self.fleet, &demand)?.spec.id, claim: demand.host })
     }
 }
 
-/// Whether a job without GPUs claims no more than some host has.
+/// Whether a job without GPUs claims no more than some host has that lasts long enough.
 pub(super) fn could_ever_hold(fleet: &Fleet, demand: &Demand<'_>) -> bool {
-    demand.host.is_nothing() || least_lacking(fleet, demand.host).is_some()
+    demand.host.is_nothing() || least_lacking(fleet, demand).is_some()
 }

@@ -82,8 +82,9 @@ impl Scheduler {
                 kept.clear();
                 continue;
             }
-            let fits = self.jobs.get(&head).is_some_and(|job| mapping::could_ever_fit(&self.fleet, &self.demand(job, now)));
-            if fits {
+            let fits = self.jobs.get(&head).and_then(|job| mapping::fits_until(&self.fleet, &self.demand(job, now)));
+            if let Some(until) = fits {
+                self.look_when_closed(head, until);
                 if self.switch_for(head, kept, now, actions) {
                     kept.clear();
                 }

@@ -1,10 +1,10 @@
-//! Events about servers and devices: there, gone, lost, drained, seen.
+//! Events about devices and hosts: there, gone, lost, drained, seen.
 
 use super::action::{Action, Signal};
 use super::{EventError, Scheduler};
 use crate::config::Config;
 use crate::device::{Device, DeviceSpec};
-use crate::fleet::ServerSpec;
+use crate::fleet::Server;
 use crate::job::StopReason;
 use crate::sharing::CollocationMode;
 use crate::telemetry::{Sample, Telemetry, WindowSummary};
@@ -17,8 +17,8 @@ impl Scheduler {
         self.fleet.device(device).ok_or(EventError::UnknownDevice(device))
     }
 
-    fn known_server(&self, server: ServerId) -> Result<(), EventError> {
-        self.fleet.server(server).map(|_| ()).ok_or(EventError::UnknownServer(server))
+    pub(super) fn known_server(&self, server: ServerId) -> Result<&Server, EventError> {
+        self.fleet.server(server).ok_or(EventError::UnknownServer(server))
     }
 
     pub(super) fn update(&mut self, device: DeviceId, now: Time, change: impl FnOnce(&mut Device)) -> Result<(), EventError> {
@@ -39,15 +39,6 @@ impl Scheduler {
         }
         self.restart_time_slices();
         self.reconsider_set_aside(now);
-    }
-
-    pub(super) fn server_attached(&mut self, spec: ServerSpec, now: Time) -> Result<(), EventError> {
-        if self.fleet.server(spec.id).is_some() {
-            return Err(EventError::DuplicateServer(spec.id));
-        }
-        self.fleet.add_server(spec);
-        self.reconsider_set_aside(now);
-        Ok(())
     }
 
     pub(super) fn gpu_attached(&mut self, spec: DeviceSpec, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {

@@ -39,6 +39,9 @@ pub enum EventError {
     /// The device is in use.
     #[error("device {0} has jobs on it")]
     InUse(DeviceId),
+    /// The server is in use.
+    #[error("{0} has jobs on it")]
+    ServerInUse(ServerId),
     /// The device is not being switched to another mode.
     #[error("device {0} is not being switched")]
     NotSwitching(DeviceId),

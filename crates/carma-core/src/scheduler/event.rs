@@ -19,6 +19,24 @@ use crate::{AttemptId, DeviceId, JobId, ServerId};
 pub enum Event {
     /// A server is there.
     ServerAttached(ServerSpec),
+    /// It is known when a server ends, or known otherwise than before.
+    ServerEnds {
+        /// Which.
+        server: ServerId,
+        /// When; unset: it does not end, as far as is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Time>,
+    },
+    /// A server ends soon. Nothing new starts there; attempts that can checkpoint are asked to, and put back; others go on.
+    ServerDraining {
+        /// Which.
+        server: ServerId,
+    },
+    /// A server without attempts is gone for good, and its devices with it.
+    ServerDetached {
+        /// Which.
+        server: ServerId,
+    },
     /// A server has a device: a GPU or a MIG instance.
     GpuAttached(DeviceSpec),
     /// A device without attempts is gone for good: a MIG instance was destroyed, a GPU taken out.

@@ -99,9 +99,10 @@ impl Scheduler {
         let kept = self.kept_for_claiming_head(job, self.clock);
         let question = self.question(demand, PlacementKind::Idle, kept.as_slice());
         let answer = |server: &Server| {
+            let ending = server.ending.then_some(Obstacle::ServerEnding);
             let short = server.host_short.then_some(Obstacle::HostShort);
-            let full = server.spec.cpu_jobs.filter(|limit| server.cpu_jobs >= *limit).map(|limit| Obstacle::JobLimit { limit });
-            let obstacles = short.into_iter().chain(full).chain(host_obstacles(&question, server)).collect();
+            let full = server.spec.cpu_jobs.filter(|limit| server.cpu_jobs() >= *limit as usize).map(|limit| Obstacle::JobLimit { limit });
+            let obstacles = ending.into_iter().chain(short).chain(full).chain(host_obstacles(&question, server)).collect();
             HostAnswer { server: server.spec.id, obstacles }
         };
         self.fleet.servers().iter().map(answer).collect()

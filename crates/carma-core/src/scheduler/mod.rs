@@ -29,6 +29,7 @@ mod power;
 mod preemption_plan;
 mod quotas;
 mod restore;
+mod servers;
 mod shares;
 mod time_slices;
 mod timers;
@@ -153,6 +154,9 @@ impl Scheduler {
     fn apply(&mut self, event: Event, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         match event {
             Event::ServerAttached(spec) => self.server_attached(spec, now),
+            Event::ServerEnds { server, at } => self.server_ends(server, at, now),
+            Event::ServerDraining { server } => self.server_draining(server, now, actions),
+            Event::ServerDetached { server } => self.server_detached(server, now),
             Event::GpuAttached(spec) => self.gpu_attached(spec, now, actions),
             Event::GpuDetached { device } => self.gpu_detached(device, now),
             Event::GpuModeChanged { device, mode } => self.gpu_mode_changed(device, mode, now),
@@ -176,7 +180,7 @@ impl Scheduler {
                 self.shares_restored(&used, now);
                 Ok(())
             }
-            Event::JobsRestored { jobs } => self.jobs_restored(jobs, now),
+            Event::JobsRestored { jobs } => self.jobs_restored(jobs, now, actions),
             Event::JobCancelled { job } => self.job_cancelled(job, now, actions),
             Event::JobHeld { job } => self.job_held(job, now),
             Event::JobReleased { job } => self.job_released(job, now),

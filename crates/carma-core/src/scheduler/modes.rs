@@ -107,7 +107,7 @@ impl Scheduler {
             if let Some(to) = device.switches.to {
                 return device.id().instance.is_none() && (to.sharing() == SharingMode::Mig) == cut;
             }
-            let unheard = device.exists() && !device.partitioned && device.telemetry.memory_used().is_none();
+            let unheard = device.exists() && !device.ending && !device.partitioned && device.telemetry.memory_used().is_none();
             let holds = demand.ranks.first().is_some_and(|need| device.spec.memory >= need.alone);
             let suits = holds && mode_objection(demand.spec, device).is_none();
             unheard && suits && resting(device)
@@ -140,7 +140,7 @@ impl Scheduler {
     /// Whether the GPU and its instances are empty and healthy, and the last switch is long enough ago.
     fn may_switch(&self, gpu: DeviceId, now: Time) -> bool {
         let free = |device: &Device| {
-            let sound = !device.lost && !device.drained && !device.host_short && device.switches.to.is_none();
+            let sound = !device.lost && !device.drained && !device.ending && !device.host_short && device.switches.to.is_none();
             sound && device.is_idle(&self.config) && grown_stale(device, &self.config, now).is_none()
         };
         let modes = &self.config.modes;

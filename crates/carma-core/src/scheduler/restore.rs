@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::action::Action;
 use super::timers::Timer;
 use super::{EventError, Scheduler};
 use crate::job::{Active, Dependency, Job};
@@ -11,7 +12,7 @@ use crate::{DeviceId, JobId};
 
 impl Scheduler {
     /// Restores jobs, all at once: no job may be placed before all running jobs are known.
-    pub(super) fn jobs_restored(&mut self, mut jobs: Vec<Job>, now: Time) -> Result<(), EventError> {
+    pub(super) fn jobs_restored(&mut self, mut jobs: Vec<Job>, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         jobs.sort_unstable_by_key(|job| job.sequence);
         let mut seen = BTreeSet::new();
         for job in &jobs {
@@ -32,6 +33,7 @@ impl Scheduler {
         self.charge_all(now);
         // No job gets a turn in an array or within a quota before all running jobs have theirs.
         for job in ids {
+            self.leave_server(job, now, actions);
             self.enqueue(job, now);
         }
         Ok(())

@@ -27,6 +27,8 @@ pub(super) enum Timer {
     Idle(AttemptId),
     /// A switch of a GPU's mode has gone unanswered, or the GPU may be switched again.
     Switch(DeviceId),
+    /// A job can no longer start where it could until now.
+    ServerCloses(JobId),
     /// A user has been away for so long that nothing is kept for it any more.
     FairShareReserve,
 }
@@ -88,6 +90,7 @@ impl Scheduler {
                 Timer::Idle(attempt) => self.judge_idle(attempt, now, actions),
                 Timer::FairShareReserve => self.reserve_may_end(now),
                 Timer::Switch(gpu) => self.look_at_switch(gpu, now),
+                Timer::ServerCloses(_) => self.mark_all_dirty(),
                 Timer::Begin(job) => self.enqueue(job, now),
                 Timer::TimeSlice(attempt) => self.time_slice_over(attempt, now),
                 Timer::Limit(attempt) => self.stop(attempt, StopReason::TimeLimit, Signal::Terminate, now, actions),

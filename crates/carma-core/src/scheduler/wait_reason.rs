@@ -14,7 +14,7 @@ use crate::job::{Dependency, HostClaim, Job, State};
 use crate::mapping;
 use crate::obstacle::moment;
 use crate::queue::Place;
-use crate::units::{MiB, Time, Watts};
+use crate::units::{MiB, Seconds, Time, Watts};
 
 /// What holds a job back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,6 +69,14 @@ pub enum WaitReason {
         memory: MiB,
         /// The largest device there is.
         largest: MiB,
+    },
+    /// There is no server at all.
+    NoServer,
+    /// Servers could hold it if they did not end: it needs one that lasts longer.
+    ServersEnd {
+        /// How long it needs one; unset: they end soon, and take nothing new.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        needed: Option<Seconds>,
     },
     /// No host takes another job without GPUs.
     NoHost,
@@ -132,18 +140,10 @@ impl Scheduler {
                 WaitReason::ArrayLimit { at_most: job.spec.array.and_then(|member| member.at_most).unwrap_or_default() }
             }
             _ if !self.queues.contains(&place) => WaitReason::NotBefore { begin: job.spec.begin.unwrap_or_default() },
+            _ if self.fleet.servers().is_empty() => WaitReason::NoServer,
             _ if demand.width() == 0 => self.wait_reason_without_gpus(job, demand),
             _ if self.too_large_for_hosts(demand) => WaitReason::TooLargeForHosts { claim: demand.host },
-            _ if self.queues.is_set_aside(&place) || !mapping::could_ever_fit(&self.fleet, demand) => {
-                self.too_much_power(demand).map_or_else(
-                    || WaitReason::TooLarge {
-                        gpus: job.spec.gpus,
-                        memory: demand.ranks.first().map(|need| need.alone).unwrap_or_default(),
-                        largest: self.fleet.largest(),
-                    },
-                    |(needed, budget)| WaitReason::TooMuchPower { needed, budget },
-                )
-            }
+            _ if self.queues.is_set_aside(&place) || !mapping::could_ever_fit(&self.fleet, demand) => self.why_too_large(job, demand),
             _ => match self.head() {
                 Some(head) if head != job.id() => {
                     let ahead = self.queues.in_order().take_while(|other| *other != job.id()).filter(|other| *other != head).count() + 1;
@@ -179,11 +179,29 @@ impl Scheduler {
 
     fn wait_reason_without_gpus(&self, job: &Job, demand: &Demand<'_>) -> WaitReason {
         match self.queues.host_head() {
-            _ if !could_ever_hold(&self.fleet, demand) => WaitReason::TooLargeForHosts { claim: demand.host },
+            _ if !could_ever_hold(&self.fleet, demand) => {
+                let ends = could_ever_hold(&self.fleet, &Demand { whenever: true, ..demand.clone() });
+                if ends { WaitReason::ServersEnd { needed: demand.lasts } } else { WaitReason::TooLargeForHosts { claim: demand.host } }
+            }
             Some(head) if head != job.id() && !demand.host.is_nothing() => {
                 WaitReason::Behind { head, ahead: self.queues.ahead_for_host(&Place::of(job)), because: None }
             }
             _ => WaitReason::NoHost,
+        }
+    }
+
+    /// Why no server could hold a job with GPUs.
+    fn why_too_large(&self, job: &Job, demand: &Demand<'_>) -> WaitReason {
+        if let Some((needed, budget)) = self.too_much_power(demand) {
+            return WaitReason::TooMuchPower { needed, budget };
+        }
+        if mapping::could_ever_fit(&self.fleet, &Demand { whenever: true, ..demand.clone() }) {
+            return WaitReason::ServersEnd { needed: demand.lasts };
+        }
+        WaitReason::TooLarge {
+            gpus: job.spec.gpus,
+            memory: demand.ranks.first().map(|need| need.alone).unwrap_or_default(),
+            largest: self.fleet.largest(),
         }
     }
 
@@ -223,6 +241,11 @@ impl fmt::Display for WaitReason {
             ),
             Self::TooLarge { gpus, memory, largest } => {
                 write!(f, "is too large: it wants {gpus} GPUs of at least {memory}, and no server has them; the largest has {largest}")
+            }
+            Self::NoServer => f.write_str("waits for a server: there is none"),
+            Self::ServersEnd { needed: None } => f.write_str("waits for a server: those that could hold it end soon"),
+            Self::ServersEnd { needed: Some(needed) } => {
+                write!(f, "waits for a server that lasts {needed}: those that could hold it end before")
             }
             Self::NoHost => f.write_str("waits for a host that takes another job without GPUs"),
             Self::Room => f.write_str("is next in the queue: no GPU has room"),

@@ -215,7 +215,7 @@ fn attach_gone(decisions: &mut Decisions, jobs: &[Job]) -> Result<BTreeSet<Devic
 fn stopping(job: &Job) -> Option<(AttemptId, Signal)> {
     let active = job.state.active()?;
     let signal = match active.stopping? {
-        StopReason::TimeSliceOver | StopReason::Moved => Signal::Checkpoint,
+        StopReason::TimeSliceOver | StopReason::Moved | StopReason::ServerEnding => Signal::Checkpoint,
         StopReason::Requeued if job.spec.may_checkpoint => Signal::Checkpoint,
         StopReason::Requeued | StopReason::Cancelled | StopReason::TimeLimit => Signal::Terminate,
         StopReason::GpuLost | StopReason::MpsServerDied => Signal::Kill,

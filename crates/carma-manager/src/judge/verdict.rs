@@ -113,6 +113,7 @@ fn stopped(failure: &Failure<'_>) -> Option<Judgement> {
         StopReason::Requeued => (Verdict::Failed { code: failure.code }, Blame::Orders, "it is to run again later"),
         StopReason::TimeSliceOver => (Verdict::Failed { code: failure.code }, Blame::Orders, "it has had its slot, and others waited"),
         StopReason::Moved => (Verdict::Failed { code: failure.code }, Blame::Orders, "it is to run elsewhere"),
+        StopReason::ServerEnding => (Verdict::Failed { code: failure.code }, Blame::Orders, "its server ends soon"),
         StopReason::GpuLost => (Verdict::GpuLost, Blame::Machine, "its GPU is gone"),
         StopReason::MpsServerDied => (Verdict::MpsServerDied, Blame::Machine, "its MPS server died"),
     };

@@ -91,7 +91,7 @@ fn recovered_from(reason: &RequeueReason) -> Option<String> {
     let verdict = match reason {
         RequeueReason::After(verdict) => verdict,
         // It continues from its checkpoint.
-        RequeueReason::Requested | RequeueReason::TimeSliceOver | RequeueReason::Moved => return None,
+        RequeueReason::Requested | RequeueReason::TimeSliceOver | RequeueReason::Moved | RequeueReason::ServerEnding => return None,
     };
     match verdict {
         Verdict::Succeeded | Verdict::Failed { .. } | Verdict::CouldNotStart { .. } => None,
