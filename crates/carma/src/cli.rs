@@ -10,9 +10,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::configuration::ConfigArguments;
 use crate::manager::Manager;
 use crate::{
-    backup, calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig,
-    mps, notify, policies, profile, replay, report, service, shim, simulate, submit, token, top, trace, trace_memory, up, user_task,
-    validate, web, what_if,
+    agent, backup, calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual,
+    mig, mps, notify, policies, pool, profile, replay, report, service, shim, simulate, submit, token, top, trace, trace_memory, up,
+    user_task, validate, web, what_if,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -69,6 +69,11 @@ enum Command {
     Emu(emu::Arguments),
     /// Start the manager: it takes jobs, runs them and brings them back.
     Up(up::Arguments),
+    /// Run jobs on this server for a manager on another host.
+    Agent(agent::Arguments),
+    /// Request GPUs of a batch system for waiting jobs.
+    #[command(subcommand)]
+    Pool(pool::Command),
     /// Ask for a job, or many.
     Submit(Box<submit::Arguments>),
     /// Watch GPUs, jobs and events, and act on jobs by keys.
@@ -165,6 +170,8 @@ impl Cli {
             Command::Mps(command) => mps::run(&command, output),
             Command::Emu(arguments) => emu::run(&arguments, output),
             Command::Up(arguments) => up::run(&arguments),
+            Command::Agent(arguments) => agent::run(&arguments),
+            Command::Pool(command) => pool::run(&command, output),
             Command::Submit(arguments) => return submit::run(*arguments, output),
             Command::Top(arguments) => return top::run(&arguments),
             Command::Manager(command) => return command.run(output),

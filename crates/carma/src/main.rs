@@ -1,5 +1,6 @@
 //! CARMA's command line.
 
+mod agent;
 mod backup;
 mod calibrate;
 mod catalogue;
@@ -20,6 +21,7 @@ mod mig;
 mod mps;
 mod notify;
 mod policies;
+mod pool;
 mod profile;
 mod progress;
 mod python;
@@ -39,6 +41,7 @@ mod user_task;
 mod validate;
 mod web;
 mod what_if;
+mod world;
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;

@@ -12,11 +12,12 @@ use super::attempts::{AgentAttempts, KnownRequests};
 use super::connection::Connection;
 use super::server::ServerGpus;
 use super::{AgentEnd, AgentError, AgentSetup, signals};
+use crate::cluster::ServerFacts;
 use crate::executor::{ExecutorError, LocalExecutor, LocalSettings, Report};
 use crate::heartbeat::Heartbeats;
 use crate::host;
 use crate::host_gpus::Sampled;
-use crate::link::{AgentHello, FromAgent, Secret, ServerFacts, ToAgent, random_name};
+use crate::link::{AgentHello, FromAgent, Secret, ToAgent, random_name};
 use crate::places::create_private;
 use crate::supervise::{Lifeline, since_boot};
 

@@ -11,11 +11,12 @@ use carma_gpu::{ProcessActivity, topology};
 use super::run::AgentInput;
 use super::{AgentError, AgentSetup};
 use crate::clock::Clock;
+use crate::cluster::ServerFacts;
 use crate::configuration::GpuConfig;
 use crate::executor::Executor;
 use crate::host::HostWatch;
 use crate::host_gpus::{Devices, GpuSample, Numbers, Sampled, Sampler, SamplerSetup};
-use crate::link::{ServerFacts, WireSample};
+use crate::link::WireSample;
 
 /// The shortest period of any source of counters.
 const MIN_PERIOD: Duration = Duration::from_millis(100);

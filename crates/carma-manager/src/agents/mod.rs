@@ -12,7 +12,19 @@ mod log_copy;
 mod servers;
 mod session;
 
+use std::sync::Arc;
+
+use crate::executor::Executor;
+
 pub(crate) use self::executor::AgentExecutor;
-pub(crate) use self::listener::{AgentListener, ListenError};
+pub(crate) use self::listener::{AgentListener, address_file, secret_file};
 pub(crate) use self::servers::Servers;
 pub(crate) use self::session::{AgentReport, Session};
+
+/// The executor of an engine, and its part for agents.
+#[derive(Debug, Clone)]
+pub(crate) struct Executors {
+    pub(crate) all: Arc<dyn Executor>,
+    /// Unset in tests without agents.
+    pub(crate) agents: Option<Arc<AgentExecutor>>,
+}

@@ -15,12 +15,14 @@
 //!  GET, PUT /v1/notifications       [Notification]                GET  /v1/gpus/{gpu}/timeline  SampleQuery -> GpuTimeline
 //!  GET  /v1/what-if                 WhatIfQuery -> WhatIf         GET  /metrics       (Prometheus)
 //!  POST /v1/notifications/test      [ChannelTest]                 GET  /v1/shares     [ShareRow]
-//!  GET  /v1/policies                PolicyList
+//!  GET  /v1/policies                PolicyList                    GET  /v1/servers    [ServerDetail]
+//!  GET, POST /v1/pools              [PoolDetail], NewPool         POST /v1/pools/{pool}, /v1/pools/{pool}/test
 //! ```
 //!
 //! `{job}` is a number, `12_3` (index 3 of array 12), `last` or `@name`; the number of an array means all of its jobs. `{gpu}` is a device as `carma gpus` names it.
 
 mod action;
+mod cluster;
 mod energy;
 mod gpu;
 mod history;
@@ -41,6 +43,7 @@ pub use crate::request::{ArrayPlace, JobChange, Parameter, Submission};
 pub use crate::rows::{EnergyKind, EnergyOf, EnergySum, GpuStay, JobSummary};
 pub use crate::samples::MemoryStep;
 pub use action::*;
+pub use cluster::{NewPool, PoolChange, PoolDetail, PoolTest, ServerDetail};
 pub use energy::*;
 pub use gpu::*;
 pub use history::*;

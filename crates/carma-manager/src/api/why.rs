@@ -22,6 +22,9 @@ pub struct Why {
     /// The obstacles on each host, for a job without GPUs.
     #[serde(default)]
     pub hosts: Vec<HostWhy>,
+    /// What pools of pilots do for the job.
+    #[serde(default)]
+    pub pools: Vec<String>,
     /// The summary and all obstacles, as text for a terminal.
     pub text: String,
 }

@@ -20,8 +20,9 @@ use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
     ActionResult, ChannelTest, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobAction,
-    JobDetail, JobSummary, LogQuery, MAX_ROWS, Me, Notification, Queue, QueueQuery, RecentQuery, RecentSamples, Reloaded, SampleQuery,
-    ShareRow, Shutdown, Status, Submission, Submitted, WaitQuery, WhatIf, WhatIfQuery, Why,
+    JobDetail, JobSummary, LogQuery, MAX_ROWS, Me, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery, RecentQuery,
+    RecentSamples, Reloaded, SampleQuery, ServerDetail, ShareRow, Shutdown, Status, Submission, Submitted, WaitQuery, WhatIf, WhatIfQuery,
+    Why,
 };
 use crate::places::Places;
 use crate::samples::MinuteMean;
@@ -31,6 +32,9 @@ use crate::submission_key::SubmissionKey;
 const MAX_FORECAST: Duration = Duration::from_secs(86_400);
 /// A simulation may take a minute, after half a minute of waiting for a permit.
 const MAX_WHAT_IF: Duration = Duration::from_secs(100);
+
+/// Programs of a batch system may take half a minute, and wait for each other.
+const MAX_POOL_TEST: Duration = Duration::from_secs(90);
 
 /// The wait before a submission is repeated.
 const BEFORE_RETRY: Duration = Duration::from_secs(1);
@@ -190,6 +194,32 @@ impl Client {
     pub fn drain(&mut self, gpu: &str, drained: bool) -> Answer<()> {
         let word = if drained { "drain" } else { "resume" };
         self.order(&format!("/v1/gpus/{}/{word}", escaped(gpu)), None)
+    }
+
+    /// The servers of agents.
+    pub fn servers(&mut self) -> Answer<Vec<ServerDetail>> {
+        self.get("/v1/servers")
+    }
+
+    /// The pools, and their pilots.
+    pub fn pools(&mut self) -> Answer<Vec<PoolDetail>> {
+        self.get("/v1/pools")
+    }
+
+    /// Adds a pool.
+    pub fn add_pool(&mut self, new: &NewPool) -> Answer<()> {
+        self.order("/v1/pools", Some(document(new)?))
+    }
+
+    /// Pauses, resumes or removes a pool.
+    pub fn change_pool(&mut self, pool: &str, change: PoolChange) -> Answer<()> {
+        self.order(&format!("/v1/pools/{}", escaped(pool)), Some(document(&change)?))
+    }
+
+    /// Asks the batch system whether it would accept a pilot of a pool.
+    pub fn test_pool(&mut self, pool: &str) -> Answer<PoolTest> {
+        let path = format!("/v1/pools/{}/test", escaped(pool));
+        self.answer(Call::new(&Method::POST, &path, None).with_timeout(MAX_POOL_TEST))
     }
 
     /// Simulates past jobs under other policies. This can take as long as the simulation and those before it.

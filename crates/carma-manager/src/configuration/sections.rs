@@ -29,6 +29,8 @@ section! {
         estimates: EstimateConfig;
         /// Access over the network.
         network: NetworkConfig;
+        /// Agents on other servers.
+        agents: AgentConfig;
         /// Metrics for Prometheus.
         metrics: MetricsConfig;
         /// Price and carbon intensity of energy.
@@ -133,6 +135,20 @@ section! {
         certificate: Option<PathBuf> = None;
         /// Private key of the certificate (PEM).
         key: Option<PathBuf> = None;
+    }
+}
+
+section! {
+    /// Agents on other servers.
+    AgentSettings => AgentConfig {
+        /// Address and port for agents. Unset: any free port on all addresses, once there is a pool.
+        listen: Option<Address> = None;
+        /// The name or address by which agents reach this host. Unset: its host name.
+        address: Option<String> = None;
+        /// An agent without an answer of the manager for this long ends its jobs and itself.
+        lease: Seconds [2.0..=86_400.0] = Seconds::from_secs(60);
+        /// How much longer than the lease the manager waits before it puts the jobs of a lost server back.
+        grace: Seconds [0.5..=86_400.0] = Seconds::from_secs(15);
     }
 }
 

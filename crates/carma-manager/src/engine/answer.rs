@@ -2,6 +2,7 @@
 
 use carma_core::{Event, Settings};
 
+use super::cluster::ClusterQuestion;
 use super::decide::{Effect, Reply};
 use super::question::Question;
 use super::refusal::{refused, unavailable};
@@ -31,7 +32,11 @@ impl EngineState {
                 Ok(()) => self.decisions.answer(reply, ()),
                 Err(error) => drop(reply.send(Err(refused(&error)))),
             },
-            Question::Why { job, reply } => drop(reply.send(self.view().why(job))),
+            Question::Why { job, reply } => {
+                let pools = self.why_no_pilot(job);
+                drop(reply.send(self.view().why(job).map(|why| why.with_pools(pools))));
+            }
+            Question::Cluster(question) => self.answer_about_cluster(question),
             Question::Queue { query, reply } => drop(reply.send(Ok(self.view().queue(&query)))),
             Question::Gpus { reply } => drop(reply.send(Ok(self.view().gpus()))),
             Question::Shares { reply } => {
@@ -60,6 +65,9 @@ impl EngineState {
             Question::Drain { reply, .. } | Question::Configure { reply, .. } | Question::Notify { reply, .. } => {
                 drop(reply.send(Err(problem())));
             }
+            Question::Cluster(ClusterQuestion::Add { reply, .. } | ClusterQuestion::Change { reply, .. }) => {
+                drop(reply.send(Err(problem())));
+            }
             Question::Shutdown { reply, .. } if self.condition == Condition::Stopping => drop(reply.send(Ok(()))),
             Question::Status { reply } => drop(reply.send(Ok(View { unavailable: Some(reason), ..self.view() }.status()))),
             other => self.answer_with(other),
@@ -79,7 +87,10 @@ impl EngineState {
     fn shut_down(&mut self, shutdown: Shutdown, reply: Reply<()>) {
         if shutdown.drain {
             self.draining = true;
-            let _ = self.decisions.tell(Event::HostShort { server: LOCAL_SERVER });
+            let servers = self.servers.iter().map(|server| server.stored.id);
+            for server in [LOCAL_SERVER].into_iter().chain(servers) {
+                let _ = self.decisions.tell(Event::HostShort { server });
+            }
             self.decisions.announce("draining: nothing more is launched".to_owned());
         } else {
             self.condition = Condition::Stopping;

@@ -8,15 +8,17 @@ use carma_core::{DeviceId, JobId, Settings};
 use tokio::sync::{broadcast, oneshot};
 
 use super::accounting::recent::{Recent, SampleFilter};
+use super::cluster::ClusterQuestion;
 use super::decide::{Reply, SharedClock};
 use super::input::Input;
 use super::jobs_action::JobsAction;
 use super::question::Question;
 use super::task::Task;
 use crate::api::{
-    ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, Notification, Problem, ProblemKind, Queue, QueueQuery, RecentSamples,
-    ShareRow, Shutdown, Status, Submitted, Update, Why,
+    ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Problem,
+    ProblemKind, Queue, QueueQuery, RecentSamples, ServerDetail, ShareRow, Shutdown, Status, Submitted, Update, Why,
 };
+use crate::cluster::PoolName;
 use crate::heartbeat::{Heartbeats, Part, Stuck};
 use crate::measure::Measurement;
 use crate::metrics::Facts;
@@ -148,6 +150,31 @@ impl Handle {
     /// Stops the manager. Answered at once.
     pub async fn shutdown(&self, shutdown: Shutdown) -> Result<(), Problem> {
         self.ask(|reply| Question::Shutdown { shutdown, reply }).await
+    }
+
+    /// The servers of agents.
+    pub async fn servers(&self) -> Result<Vec<ServerDetail>, Problem> {
+        self.ask(|reply| Question::Cluster(ClusterQuestion::Servers { reply })).await
+    }
+
+    /// The pools, and their pilots.
+    pub async fn pools(&self) -> Result<Vec<PoolDetail>, Problem> {
+        self.ask(|reply| Question::Cluster(ClusterQuestion::Pools { reply })).await
+    }
+
+    /// Adds a pool. Answered after the commit.
+    pub async fn add_pool(&self, new: NewPool, by: String) -> Result<(), Problem> {
+        self.ask(|reply| Question::Cluster(ClusterQuestion::Add { new, by, reply })).await
+    }
+
+    /// Changes a pool. Answered after the commit.
+    pub async fn change_pool(&self, pool: PoolName, change: PoolChange, by: String) -> Result<(), Problem> {
+        self.ask(|reply| Question::Cluster(ClusterQuestion::Change { pool, change, by, reply })).await
+    }
+
+    /// Asks the batch system whether it would accept a pilot of a pool.
+    pub async fn test_pool(&self, pool: PoolName) -> Result<PoolTest, Problem> {
+        self.ask(|reply| Question::Cluster(ClusterQuestion::Test { pool, reply })).await
     }
 
     /// Updates from now on.

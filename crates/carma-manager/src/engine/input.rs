@@ -3,6 +3,8 @@
 use super::estimates::{EstimateOrder, Estimated};
 use super::gpus::GpuReport;
 use super::task::Task;
+use crate::agents::AgentReport;
+use crate::batch::BatchReport;
 use crate::executor::Report;
 use crate::host::HostReading;
 use crate::store::WriteError;
@@ -18,6 +20,10 @@ pub(crate) enum Input {
     Attempt(Report),
     /// A report of a GPU thread.
     Gpus(GpuReport),
+    /// A report of an agent.
+    Agent(AgentReport),
+    /// A report of the batch system.
+    Batch(BatchReport),
     /// A reading of the host.
     Host(Box<HostReading>),
     /// An estimate is ready, or could not be made.

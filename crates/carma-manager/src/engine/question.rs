@@ -2,6 +2,7 @@
 
 use carma_core::{DeviceId, JobId, Settings};
 
+use super::cluster::ClusterQuestion;
 use super::decide::Reply;
 use crate::api::{ChannelTest, Forecast, GpuDetail, Notification, Queue, QueueQuery, ShareRow, Shutdown, Status, Submitted, Why};
 use crate::measure::Measurement;
@@ -27,5 +28,6 @@ pub(crate) enum Question {
     Configure { settings: Box<Settings>, reply: Reply<()> },
     Notify { uid: u32, notifications: Vec<Notification>, reply: Reply<()> },
     TryNotifications { owner: Owner, reply: Reply<Vec<ChannelTest>> },
+    Cluster(ClusterQuestion),
     Shutdown { shutdown: Shutdown, reply: Reply<()> },
 }

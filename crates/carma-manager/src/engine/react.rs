@@ -1,6 +1,6 @@
 //! Inputs other than questions, passed to the parts of the engine.
 
-use carma_core::{AttemptId, Event};
+use carma_core::{AttemptId, Event, Verdict};
 
 use super::accounting::{measured, tallies};
 use super::attempts;
@@ -26,6 +26,8 @@ impl EngineState {
                 self.listeners.sampled(self.decisions.wall());
             }
             Input::Gpus(GpuReport::Changed(change)) => self.gpus.take(&mut self.decisions, change),
+            Input::Agent(report) => self.agent_reported(report),
+            Input::Batch(report) => self.batch_reported(report),
             Input::Host(reading) => {
                 let launches = !self.setup.observes && !self.draining;
                 self.host.take(&mut self.decisions, *reading, launches);
@@ -58,7 +60,8 @@ impl EngineState {
     /// An attempt is over: it is judged, and the core decides what follows.
     fn ended(&mut self, leftovers: &Leftovers) {
         let attempt = leftovers.attempt;
-        let Some(judgement) = attempts::judge(&self.decisions, &self.gpus, &self.attempts, leftovers) else { return };
+        let Some(mut judgement) = attempts::judge(&self.decisions, &self.gpus, &self.attempts, leftovers) else { return };
+        self.excuse_if_server_ends(attempt, &mut judgement);
         if let Some(needed) = judgement.needed {
             self.decisions.tell_or_log(Event::MemoryNeeded { attempt, needed });
         }
@@ -69,8 +72,18 @@ impl EngineState {
         self.gpus.sample_now();
     }
 
+    /// A batch system that ends a server also ends what runs there: that is not the job's fault.
+    fn excuse_if_server_ends(&self, attempt: AttemptId, judgement: &mut Judgement) {
+        let server = self.attempts.get(attempt).and_then(|active| self.servers.get(active.server));
+        let stopped = self.decisions.job(attempt.job).and_then(|job| job.state.active()).is_some_and(|active| active.stopping.is_some());
+        if server.is_some_and(|server| server.ends_now) && judgement.verdict != Verdict::Succeeded && !stopped {
+            let reason = format!("its server ended: {}", judgement.reason);
+            *judgement = Judgement { verdict: Verdict::ServerLost, reason, blame: None, needed: None };
+        }
+    }
+
     /// Stores the end of an attempt, learns from it, and tells the core.
-    fn conclude(&mut self, attempt: AttemptId, leftovers: Option<&Leftovers>, judgement: &Judgement, event: Event) {
+    pub(super) fn conclude(&mut self, attempt: AttemptId, leftovers: Option<&Leftovers>, judgement: &Judgement, event: Event) {
         let used = self.accounting.finish(attempt);
         let job = self.decisions.job(attempt.job);
         let placement = job.and_then(|job| job.state.active()).map(|active| active.placement.clone());

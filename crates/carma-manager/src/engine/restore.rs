@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use carma_core::{
-    AttemptId, CollocationMode, DeviceId, DeviceSpec, Event, EventError, Granted, Job, JobId, Resumes, Signal, State, StopReason, Time,
+    AttemptId, CollocationMode, DeviceId, DeviceSpec, Event, EventError, Granted, Job, JobId, Resumes, ServerId, Signal, State, StopReason,
+    Time,
 };
 
 use super::accounting::Accounting;
@@ -22,12 +23,16 @@ use super::jobs::Jobs;
 use super::keyed::KeyedSubmissions;
 use super::listeners::Listeners;
 use super::log_space::LogSpace;
+use super::pools::Pools;
 use super::secrets::SecretCleaner;
+use super::servers::RemoteServers;
 use super::setup::Setup;
 use super::state::{Condition, EngineState};
 use super::timetable::Timetable;
 use super::writer::Writer;
-use crate::executor::{Adopted, Executor};
+use crate::agents::{Executors, address_file, secret_file};
+use crate::batch::{PilotPaths, pilots_folder};
+use crate::executor::Adopted;
 use crate::host_gpus::LOCAL_SERVER;
 use crate::notifications::NotifierHandle;
 use crate::saved;
@@ -41,7 +46,8 @@ const NUMBERS: &str = "gpus.json";
 
 impl EngineState {
     /// An engine that has not started yet.
-    pub(crate) fn new(setup: Setup, store: Arc<Store>, handle: &Handle, executor: Arc<dyn Executor>) -> Result<Self, EngineError> {
+    pub(crate) fn new(setup: Setup, store: Arc<Store>, handle: &Handle, executor: Executors) -> Result<Self, EngineError> {
+        let Executors { all: executor, agents } = executor;
         let (state, settings) = (&setup.places.state, &setup.configuration.manager);
         let notifier = NotifierHandle::start(setup.program.clone(), state.clone(), &settings.notifications, &store, store.reader()?)?;
         let inputs = handle.inputs.clone();
@@ -60,6 +66,15 @@ impl EngineState {
         Ok(Self {
             reader: store.reader()?,
             gpus: Gpus::new(gpu_setup, &setup.world, &store, reports)?,
+            servers: RemoteServers::new(agents, &settings.agents),
+            pools: Pools::new(PilotPaths {
+                folder: pilots_folder(state),
+                program: setup.program.clone(),
+                address: address_file(state),
+                secret: secret_file(state),
+                checkpoints: state.join("attempts"),
+            }),
+            inputs: handle.inputs.clone(),
             accounting: Accounting::new(state.join(METER), Arc::clone(&handle.recent)),
             log_space: LogSpace::new(&settings.logs),
             host: Host::new(settings.host.clone(), settings.limits.cpu_jobs),
@@ -100,12 +115,15 @@ impl EngineState {
             // If the driver does not answer, there are no GPUs for now.
             found => found.inspect_err(|error| tracing::error!("{error}")).unwrap_or_default(),
         };
-        self.host.attach(&mut self.decisions, self.gpus.topology(&found))?;
+        if self.setup.local {
+            self.host.attach(&mut self.decisions, self.gpus.topology(&found))?;
+        }
         let drained = loaded.drained.iter().map(|drained| drained.device);
         self.gpus.attach(&mut self.decisions, found, &loaded.machine_changes, drained)?;
-        if self.setup.observes || self.draining {
+        if self.setup.local && (self.setup.observes || self.draining) {
             self.decisions.prepare(Event::HostShort { server: LOCAL_SERVER })?;
         }
+        self.begin_servers(&loaded);
         for (job, reason) in loaded.unreadable {
             self.decisions.announce(format!("{job} cannot be read back, and is left alone: {reason}"));
         }
@@ -128,6 +146,20 @@ impl EngineState {
         self.listeners.notify(clock);
         self.act();
         Ok(())
+    }
+
+    /// Attaches the servers of agents. Their agents connect again by themselves.
+    fn begin_servers(&mut self, loaded: &Loaded) {
+        self.servers.begin(loaded);
+        self.pools.begin(loaded);
+        self.gpus.clear_remote();
+        let servers: Vec<ServerId> = self.servers.iter().map(|server| server.stored.id).collect();
+        for server in servers {
+            self.attach_server(server);
+        }
+        if let Err(problem) = self.serve_agents() {
+            self.decisions.announce(format!("agents cannot connect: {problem}"));
+        }
     }
 
     /// Skips job numbers that have files on the host. A power cut may have lost those jobs, and a new job must not find an old attempt.

@@ -15,9 +15,11 @@ use super::input::Input;
 use super::refusal::unavailable;
 use super::setup::Setup;
 use super::state::{Condition, EngineState};
-use crate::executor::{Executor, LocalExecutor, LocalSettings, Requests};
+use crate::agents::{AgentExecutor, AgentReport, Executors, Servers};
+use crate::executor::{LocalExecutor, LocalSettings, Requests};
 use crate::heartbeat::{Heartbeat, Heartbeats, LONGEST_SLEEP, Part};
 use crate::host;
+use crate::link::ToAgent;
 use crate::store::{Change, Store, WriteError};
 use crate::turns::OWN;
 
@@ -52,7 +54,7 @@ impl Engine {
     /// Starts the engine of a handle from the store.
     pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, inbox: EngineInbox) -> Result<Self, EngineError> {
         store.beat(handle.heartbeats.start(Part::Store));
-        let executor = local_executor(&setup, &store, handle)?;
+        let executor = executors(&setup, &store, handle)?;
         let inputs = handle.inputs.clone();
         host::watch(vec![setup.places.state.clone()], move |reading| inputs.send(Input::Host(Box::new(reading))).is_ok())?;
         let mut engine = EngineState::new(setup, store, handle, executor)?;
@@ -72,8 +74,8 @@ impl Engine {
     }
 }
 
-/// Attempts run on this host.
-fn local_executor(setup: &Setup, store: &Store, handle: &Handle) -> Result<Arc<dyn Executor>, EngineError> {
+/// Attempts run on this host, and on the servers of agents.
+fn executors(setup: &Setup, store: &Store, handle: &Handle) -> Result<Executors, EngineError> {
     let settings = LocalSettings {
         state: setup.places.state.clone(),
         program: setup.program.clone(),
@@ -83,14 +85,18 @@ fn local_executor(setup: &Setup, store: &Store, handle: &Handle) -> Result<Arc<d
         lifeline: None,
         world: setup.world.clone(),
     };
-    let inputs = handle.inputs.clone();
     let requests = || {
         let reader = store.reader()?;
         let requests: Requests = Box::new(move |job| reader.request(job).map_err(|error| error.to_string()));
         Ok(requests)
     };
-    let executor = LocalExecutor::new(settings, requests, &handle.heartbeats, move |report| drop(inputs.send(Input::Attempt(report))))?;
-    Ok(Arc::new(executor))
+    let report = || {
+        let inputs = handle.inputs.clone();
+        move |report| drop(inputs.send(Input::Attempt(report)))
+    };
+    let local = LocalExecutor::new(settings, requests, &handle.heartbeats, report())?;
+    let agents = AgentExecutor::start(setup.places.state.clone(), requests, report())?;
+    Ok(Executors { all: Arc::new(Servers::new(local, Arc::clone(&agents))), agents: Some(agents) })
 }
 
 impl EngineState {
@@ -141,7 +147,10 @@ impl EngineState {
         if self.has_work() {
             return Duration::ZERO;
         }
-        let housekeeping = self.timetable.until_housekeeping();
+        let mut housekeeping = self.timetable.until_housekeeping();
+        if self.watches_servers() {
+            housekeeping = housekeeping.min(self.timetable.until_cluster());
+        }
         let timer = self.decisions.scheduler().next_wakeup().map(|time| self.decisions.clock.until(time));
         timer.map_or(housekeeping, |timer| timer.min(housekeeping))
     }
@@ -153,10 +162,19 @@ impl EngineState {
         if self.decisions.scheduler().next_wakeup().is_some_and(|time| time <= now) {
             self.decisions.tell_or_log(Event::Tick);
         }
+        if self.watches_servers() && self.timetable.cluster_is_due() {
+            self.check_servers();
+            self.plan_pilots();
+        }
         if self.timetable.housekeeping_is_due() {
             self.housekeeping();
         }
         self.act();
+    }
+
+    /// Whether there are servers or pools to look after.
+    fn watches_servers(&self) -> bool {
+        !self.servers.is_empty() || !self.pools.is_empty()
     }
 
     /// Takes an input and acts on what the core decides. Tasks wait for their turn.
@@ -193,6 +211,8 @@ impl EngineState {
                 Effect::Answer(answer) => answer(Ok(())),
                 Effect::Publish(update) => self.listeners.publish(self.decisions.wall(), update),
                 Effect::Switch { device, to } => self.gpus.carry_out_switch(&mut self.decisions, device, to),
+                Effect::Welcome(server, session) => self.welcome(server, &session),
+                Effect::Batch(order) => self.pools.order(order),
                 Effect::KeyStored(uid, key) => self.keyed.stored(uid, key),
                 Effect::Forget(job) => {
                     self.jobs.forget_job(&mut self.decisions, job);
@@ -231,6 +251,10 @@ impl EngineState {
         match input {
             Input::Task { user, task } => self.add_task(user, task),
             Input::Gpus(report) => self.gpus.ignore(&report),
+            Input::Agent(AgentReport::Hello { session, .. }) => {
+                session.send(ToAgent::Wait { reason: "the manager cannot store anything now".to_owned() });
+            }
+            Input::Agent(AgentReport::Closed { session, .. }) => drop(self.servers.disconnect(&session)),
             _ => {}
         }
     }

@@ -23,6 +23,8 @@ pub struct Setup {
     pub world: World,
     /// The program that becomes shims and estimators: this one.
     pub program: PathBuf,
+    /// Jobs run on this host too. Otherwise only on the servers of agents.
+    pub local: bool,
     /// Observe and explain, but launch nothing.
     pub observes: bool,
     /// Which limits of jobs the kernel enforces here.

@@ -1,5 +1,6 @@
 //! The state of the engine's thread: all its parts. What the engine does is in the modules that use it.
 
+use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use super::accounting::Accounting;
@@ -9,11 +10,14 @@ use super::decide::Decisions;
 use super::estimates::Estimates;
 use super::gpus::Gpus;
 use super::host::Host;
+use super::input::Input;
 use super::jobs::Jobs;
 use super::keyed::KeyedSubmissions;
 use super::listeners::Listeners;
 use super::log_space::LogSpace;
+use super::pools::Pools;
 use super::secrets::SecretCleaner;
+use super::servers::RemoteServers;
 use super::setup::Setup;
 use super::task::Task;
 use super::timetable::Timetable;
@@ -44,6 +48,8 @@ pub(crate) struct EngineState {
     pub(crate) jobs: Jobs,
     pub(crate) attempts: Attempts,
     pub(crate) gpus: Gpus,
+    pub(crate) servers: RemoteServers,
+    pub(crate) pools: Pools,
     pub(crate) accounting: Accounting,
     pub(crate) log_space: LogSpace,
     pub(crate) estimates: Estimates,
@@ -59,6 +65,8 @@ pub(crate) struct EngineState {
     pub(crate) draining: bool,
     pub(crate) started: UnixMillis,
     pub(crate) heartbeats: Heartbeats,
+    /// For threads that are started later.
+    pub(crate) inputs: Sender<Input>,
 }
 
 impl EngineState {
@@ -74,6 +82,8 @@ impl EngineState {
             jobs: &self.jobs,
             attempts: &self.attempts,
             gpus: &self.gpus,
+            servers: &self.servers,
+            pools: &self.pools,
             accounting: &self.accounting,
             host: &self.host,
             started: self.started,

@@ -119,6 +119,10 @@ impl EngineState {
             if let Some(most) = limits.gpus_per_job.filter(|most| resources.gpus > *most) {
                 return limit(format!("a job may have {most} GPUs here, and it asks for {}", resources.gpus));
             }
+            if let Some(most) = self.most_gpus_of_a_pilot().filter(|most| resources.gpus > *most) {
+                let text = format!("the job needs {} GPUs, and no server or pilot has more than {most}", resources.gpus);
+                return limit(format!("{text}: a job over several nodes needs sbatch"));
+            }
             if let Some((most, memory)) = limits.memory_per_job.zip(resources.memory).filter(|(most, memory)| memory > most) {
                 return limit(format!("a job may have {most} on a GPU here, and it asks for {memory}"));
             }

@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 
 /// How often there is housekeeping.
 const PERIOD: Duration = Duration::from_secs(60);
+/// How often servers of agents and pools of pilots are looked after.
+const CLUSTER_PERIOD: Duration = Duration::from_millis(500);
 
 /// When the next housekeeping and the next removal of old jobs are due.
 #[derive(Debug)]
 pub(crate) struct Timetable {
     housekeeping: Instant,
     prune: Instant,
+    cluster: Instant,
     pub(crate) pruning: Arc<Pruning>,
 }
 
@@ -26,11 +29,20 @@ pub(crate) struct Pruning {
 impl Timetable {
     /// Everything is due at once.
     pub(crate) fn new() -> Self {
-        Self { housekeeping: Instant::now(), prune: Instant::now(), pruning: Arc::default() }
+        Self { housekeeping: Instant::now(), prune: Instant::now(), cluster: Instant::now(), pruning: Arc::default() }
     }
 
     pub(crate) fn until_housekeeping(&self) -> Duration {
         self.housekeeping.saturating_duration_since(Instant::now())
+    }
+
+    pub(crate) fn until_cluster(&self) -> Duration {
+        self.cluster.saturating_duration_since(Instant::now())
+    }
+
+    /// Whether servers and pools are to be looked after.
+    pub(crate) fn cluster_is_due(&mut self) -> bool {
+        is_due(&mut self.cluster, CLUSTER_PERIOD)
     }
 
     /// Whether housekeeping is due. If so, the next is in a while.

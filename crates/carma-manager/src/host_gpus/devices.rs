@@ -42,6 +42,11 @@ impl Device {
 pub(crate) struct Devices(Vec<Device>);
 
 impl Devices {
+    /// None.
+    pub(crate) const fn none() -> Self {
+        Self(Vec::new())
+    }
+
     /// Asks the driver. A GPU keeps its first number when others come or go: running attempts refer to it.
     pub(crate) fn find(driver: &Driver, settings: &GpuConfig, numbers: &mut Numbers) -> Result<(Self, ExcludedGpus), DriverError> {
         let mut devices = Vec::new();
@@ -119,7 +124,6 @@ impl Devices {
     }
 }
 
-#[cfg(test)]
 impl FromIterator<Device> for Devices {
     fn from_iter<T: IntoIterator<Item = Device>>(devices: T) -> Self {
         Self::sorted(devices.into_iter().collect())

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use carma_core::{AttemptId, Fraction, MiB, Seconds, ServerId, Signal, Topology};
+use carma_core::{AttemptId, Fraction, Seconds, ServerId, Signal};
 use carma_gpu::profiling::{Counters, Source};
 use carma_gpu::{DeviceUuid, GpuEvent, ProcessActivity, Reading};
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::ServerFacts;
 use crate::executor::{CheckpointTimes, Report, StartOrder};
 use crate::host::HostReading;
-use crate::host_gpus::Device;
 use crate::request::JobRequest;
 
 /// From an agent to the manager.
@@ -108,15 +108,6 @@ pub(crate) struct AgentHello {
     pub(crate) facts: ServerFacts,
     /// Time until its batch job ends.
     pub(crate) left: Option<Seconds>,
-}
-
-/// What a server has.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ServerFacts {
-    pub(crate) devices: Vec<Device>,
-    pub(crate) topology: Option<Topology>,
-    pub(crate) cores: Option<u32>,
-    pub(crate) host_memory: Option<MiB>,
 }
 
 /// A sample of a device, with the owners of its processes: only the agent can look them up.

@@ -7,7 +7,7 @@ use super::change::{AttemptEnd, Change, StoredJob};
 use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
 use super::metrics::{self, COLUMNS};
-use super::schema::{CLOCK, NEXT_JOB, NOT_NEEDED, NOTIFIED_THROUGH};
+use super::schema::{CLOCK, NEXT_JOB, NEXT_SERVER, NOT_NEEDED, NOTIFIED_THROUGH};
 use super::secrets;
 use super::submission_keys;
 use crate::event::{CancelCause, JobEvent, NewEvent};
@@ -42,6 +42,19 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
             to.execute("INSERT INTO drained (device, since) VALUES (?1, ?2) ON CONFLICT DO NOTHING", params![Named(device), at])
         }
         Change::GpuResumed { device } => to.execute("DELETE FROM drained WHERE device = ?1", params![Named(device)]),
+        Change::ServerChanged(server) => {
+            to.raise(NEXT_SERVER, u64::from(server.id.0) + 1)?;
+            to.execute("INSERT OR REPLACE INTO servers (id, server) VALUES (?1, ?2)", params![server.id.0, Json(server)])
+        }
+        Change::ServerGone(server) => to.execute("DELETE FROM servers WHERE id = ?1", params![server.0]),
+        Change::PoolChanged(pool) => {
+            to.execute("INSERT OR REPLACE INTO pools (name, pool) VALUES (?1, ?2)", params![pool.name.as_str(), Json(pool)])
+        }
+        Change::PoolGone(name) => to.execute("DELETE FROM pools WHERE name = ?1", params![name.as_str()]),
+        Change::PilotChanged(pilot) => {
+            to.execute("INSERT OR REPLACE INTO pilots (name, pilot) VALUES (?1, ?2)", params![pilot.name, Json(pilot)])
+        }
+        Change::PilotGone(name) => to.execute("DELETE FROM pilots WHERE name = ?1", params![name]),
         Change::MachineChanged(change) => {
             to.execute("INSERT INTO machine_changes (change) VALUES (?1) ON CONFLICT DO NOTHING", params![Json(change)])
         }

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use carma_core::{AttemptId, DeviceId, Job, JobId, MiB, Placement, Time, Utilisation, Verdict};
+use carma_core::{AttemptId, DeviceId, Job, JobId, MiB, Placement, ServerId, Time, Utilisation, Verdict};
 use carma_gpu::{ComputeModeChange, DeviceUuid, PowerLimitChange};
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::Exit;
+use crate::cluster::{JoinedServer, Pilot, Pool, PoolName};
 use crate::event::NewEvent;
 use crate::judge::Blame;
 use crate::notification::{Channel, Notification};
@@ -85,6 +86,18 @@ pub enum Change {
         /// Which.
         device: DeviceId,
     },
+    /// A server of an agent joined, or changed.
+    ServerChanged(Box<JoinedServer>),
+    /// A server is gone for good.
+    ServerGone(ServerId),
+    /// A pool was added or changed.
+    PoolChanged(Box<Pool>),
+    /// A pool is removed.
+    PoolGone(PoolName),
+    /// A pilot is about to be requested, or changed.
+    PilotChanged(Pilot),
+    /// A pilot is over, by name.
+    PilotGone(String),
     /// A setting of the machine is about to be changed, and must be restored later.
     MachineChanged(MachineChange),
     /// A setting of the machine was restored.

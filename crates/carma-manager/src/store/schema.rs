@@ -27,6 +27,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/9.sql"),
     include_str!("migrations/10.sql"),
     include_str!("migrations/11.sql"),
+    include_str!("migrations/12.sql"),
 ];
 /// The newest version.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
@@ -34,6 +35,8 @@ pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 const APPLICATION: i32 = 0x4352_4d41;
 /// The number of the next job.
 pub(super) const NEXT_JOB: &str = "next_job";
+/// The number of the next server of an agent.
+pub(super) const NEXT_SERVER: &str = "next_server";
 /// The manager's own time in milliseconds.
 pub(super) const CLOCK: &str = "clock";
 /// The last event whose notifications are done.

@@ -41,7 +41,7 @@ use jiff::Zoned;
 pub use key::{KEYS, Key, OptionValue};
 pub use secrets::looks_secret;
 pub use valid::{ValidJobs, ValidSubmission};
-pub use values::{bytes, span_with_unit, time_limit};
+pub use values::{bytes, memory_size, span_with_unit, time_limit};
 
 use crate::umask::Umask;
 

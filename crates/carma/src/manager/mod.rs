@@ -11,6 +11,7 @@ mod history;
 mod logs;
 mod metrics;
 mod queue;
+mod servers;
 mod set;
 mod shares;
 mod show;
@@ -69,6 +70,8 @@ pub(crate) enum Command {
     /// Show what users have had of the GPUs, and who is next.
     #[command(after_help = shares::HELP)]
     Shares(AnswerArguments),
+    /// List the servers of agents, and when their batch jobs end.
+    Servers(AnswerArguments),
     /// Print everything about many jobs, as CSV or JSON.
     Export(export::Arguments),
     /// Let GPUs take nothing new; what runs there goes on.
@@ -101,6 +104,7 @@ impl Command {
             Self::History(arguments) => history::run(arguments, output),
             Self::Energy(arguments) => energy::run(arguments, output),
             Self::Shares(arguments) => shares::run(arguments, output),
+            Self::Servers(arguments) => servers::run(arguments, output),
             Self::Export(arguments) => export::run(arguments, output),
             Self::Drain(arguments) => drain::run(arguments, true, output),
             Self::Resume(arguments) => drain::run(arguments, false, output),

@@ -24,7 +24,7 @@ const MESSAGE: &str = "message";
 const EVENT: &str = "event";
 
 #[derive(Debug, Args)]
-pub(super) struct LogArguments {
+pub(crate) struct LogArguments {
     /// Log lines of this level and above (or `CARMA_LOG`) [default: info].
     #[arg(long, value_name = "LEVEL", help_heading = "Log")]
     log_level: Option<LogLevel>,
@@ -52,7 +52,7 @@ enum LogFormat {
 
 impl LogArguments {
     /// Logs from now on.
-    pub(super) fn start(&self) -> Result<()> {
+    pub(crate) fn start(&self) -> Result<()> {
         let level = self.log_level.map_or_else(|| variable("CARMA_LOG"), |level| Ok(Some(level)))?.unwrap_or(LogLevel::Info);
         let format = self.log_format.map_or_else(|| variable("CARMA_LOG_FORMAT"), |format| Ok(Some(format)))?;
         let default = || if is_journal() { LogFormat::Journal } else { LogFormat::Text };

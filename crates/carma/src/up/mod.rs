@@ -4,7 +4,8 @@ mod log;
 mod signals;
 mod watchdog;
 
-use std::collections::BTreeMap;
+pub(crate) use log::LogArguments;
+
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -14,12 +15,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use carma_emu::{Machine, VARIABLE};
-use carma_gpu::mps::PROGRAM;
-use carma_gpu::profiling::Options;
 use carma_manager::client::{Address, Client};
 use carma_manager::configuration::{Configuration, lines};
-use carma_manager::engine::{Engine, Setup, World};
+use carma_manager::engine::{Engine, Setup};
 use carma_manager::open_files;
 use carma_manager::places::{Places, create_private};
 use carma_manager::serve::{Server, Serving};
@@ -28,8 +26,8 @@ use carma_manager::supervise::{enforceable, prepare_own_group};
 use clap::Args;
 use sd_notify::NotifyState;
 
-use crate::gpus::{self, find};
 use crate::web;
+use crate::world::{without_gpus, world};
 use signals::{handle_signals, shut_down};
 
 #[derive(Debug, Args)]
@@ -49,11 +47,14 @@ pub(crate) struct Arguments {
     /// Run jobs without GPUs only, whatever GPUs there are.
     #[arg(long)]
     no_gpus: bool,
+    /// Run no jobs on this host, only on the servers of agents: for login nodes.
+    #[arg(long)]
+    no_local: bool,
     /// Write every event and decision to this file, for carma replay-log.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     #[command(flatten)]
-    log: log::LogArguments,
+    log: LogArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -78,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for warning in lines(&places.configuration, &configuration.warnings) {
         tracing::warn!("{warning}");
     }
-    let (driver, world) = if arguments.no_gpus { (None, no_gpus()) } else { world()? };
+    let (driver, world) = if arguments.no_gpus || arguments.no_local { (None, without_gpus()?) } else { world()? };
     let store = Arc::new(Store::open(places.database())?);
     let record = arguments.record.as_ref().map(std::path::absolute).transpose()?;
     let program = std::env::current_exe().context("cannot say which program this is")?;
@@ -88,6 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         driver,
         world,
         program: program.clone(),
+        local: !arguments.no_local,
         observes: arguments.observe,
         enforced: enforceable(),
         record,
@@ -129,49 +131,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     ensure!(ended_well, "the engine broke: start the manager again, and nothing is lost");
     tracing::info!("stopped; jobs that run go on");
     Ok(())
-}
-
-/// The GPUs, and the environment that jobs need to find them.
-fn world() -> Result<(Option<Arc<carma_gpu::Driver>>, World)> {
-    let (driver, found) = find()?;
-    let profiling = gpus::profiler_options(&found);
-    let description = found.to_string();
-    let world = match found {
-        gpus::World::Real => World {
-            description,
-            speed: 1.0,
-            environment: BTreeMap::new(),
-            search_paths: BTreeMap::new(),
-            profiling,
-            mps_folder: if rustix::process::geteuid().is_root() { "/run/carma/mps".into() } else { Places::own().state.join("mps") },
-            mps_program: PROGRAM.into(),
-        },
-        gpus::World::Emulated(folder) => {
-            let machine = Machine::open(&folder)?;
-            World {
-                description,
-                speed: machine.clock()?.1,
-                environment: BTreeMap::from([(VARIABLE.to_owned(), folder.display().to_string())]),
-                search_paths: machine.search_paths().map(|(name, folder)| (name.to_owned(), folder)).into(),
-                profiling,
-                mps_folder: folder.join("mps"),
-                mps_program: folder.join("bin").join(PROGRAM),
-            }
-        }
-    };
-    Ok((Some(Arc::new(driver)), world))
-}
-
-fn no_gpus() -> World {
-    World {
-        description: "no GPUs".to_owned(),
-        speed: 1.0,
-        environment: BTreeMap::new(),
-        search_paths: BTreeMap::new(),
-        profiling: Options::default(),
-        mps_folder: PathBuf::new(),
-        mps_program: PROGRAM.into(),
-    }
 }
 
 /// Starts the same again on its own, and waits until it answers.

@@ -17,9 +17,9 @@ pub(crate) fn start_order(
     placement: Placement,
     log_limit: u64,
 ) -> Option<StartOrder> {
-    let uuid = |granted: &Granted| gpus.devices().get(granted.device).map(|device| device.uuid.clone());
+    let uuid = |granted: &Granted| gpus.device(granted.device).map(|device| device.uuid.clone());
     let devices = placement.devices.iter().map(uuid).collect::<Option<Vec<_>>>()?;
-    let gpu_files = placement.devices.iter().map(|granted| gpus.devices().get(granted.device)?.file).collect();
+    let gpu_files = placement.devices.iter().map(|granted| gpus.device(granted.device)?.file).collect();
     let client = placement.devices.first().filter(|granted| matches!(granted.limits, Limits::Mps { .. }));
     let mps = client.and_then(|granted| gpus.mps_control(granted.device));
     let rules = decisions.scheduler().config();

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use carma_core::{AttemptId, DeviceId, GpuMode, JobId, Scheduler, Signal};
+use carma_core::{AttemptId, DeviceId, GpuMode, JobId, Scheduler, ServerId, Signal};
 use tokio::sync::oneshot;
 
+use crate::agents::Session;
 use crate::api::{Problem, Update};
+use crate::batch::BatchOrder;
 use crate::event::JobEvent;
 use crate::executor::StartOrder;
 use crate::request::{JobRequest, Owner};
@@ -32,6 +34,10 @@ pub(crate) enum Effect {
     Switch { device: DeviceId, to: GpuMode },
     /// The answer to a submission with this key is in the store.
     KeyStored(u32, SubmissionKey),
+    /// An agent is one of the servers.
+    Welcome(ServerId, Session),
+    /// The batch system is asked for something.
+    Batch(BatchOrder),
     /// The core forgets a job that is over.
     Forget(JobId),
 }

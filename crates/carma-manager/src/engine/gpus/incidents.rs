@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use carma_core::{AttemptId, DeviceId, Event, Tenant, Time};
+use carma_core::{AttemptId, DeviceId, Event, ServerId, Tenant, Time};
 use carma_gpu::mps::ServerDied;
-use carma_gpu::{Blame, GpuEvent, Incident};
+use carma_gpu::{Blame, DeviceUuid, GpuEvent, Incident};
 
 use super::Gpus;
 use crate::engine::decide::Decisions;
+use crate::host_gpus::LOCAL_SERVER;
 use crate::judge::{DeviceFacts, XidRecord};
 
 /// Maximum number of errors kept per GPU.
@@ -32,8 +33,8 @@ impl Incidents {
 }
 
 impl Gpus {
-    pub(super) fn gpu_event(&mut self, decisions: &mut Decisions, event: &GpuEvent) {
-        let device = event.device.as_ref().and_then(|uuid| self.devices.by_uuid(uuid)).map(|device| device.id);
+    pub(crate) fn gpu_event(&mut self, decisions: &mut Decisions, server: ServerId, event: &GpuEvent) {
+        let device = event.device.as_ref().and_then(|uuid| self.by_uuid(server, uuid));
         let what = device.map_or_else(|| "a GPU".to_owned(), |device| device.to_string());
         decisions.announce(format!("{what}: {}", event.incident));
         // Reported twice, by the driver and by a sample, a GPU is lost once: the core refuses the second.
@@ -50,6 +51,11 @@ impl Gpus {
             }
             _ => Ok(()),
         };
+    }
+
+    fn by_uuid(&self, server: ServerId, uuid: &DeviceUuid) -> Option<DeviceId> {
+        let devices = if server == LOCAL_SERVER { &self.devices } else { self.remote(server) };
+        devices.by_uuid(uuid).map(|device| device.id)
     }
 
     pub(super) fn mps_died(&mut self, decisions: &mut Decisions, device: DeviceId, died: &ServerDied) {

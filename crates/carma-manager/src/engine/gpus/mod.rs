@@ -11,12 +11,12 @@ mod sampling;
 mod scans;
 mod switch;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use carma_core::{DeviceId, Event, EventError};
+use carma_core::{DeviceId, Event, EventError, ServerId};
 use carma_gpu::Driver;
 use carma_gpu::profiling::Options;
 
@@ -28,7 +28,7 @@ use self::sampling::Sampling;
 use self::scans::Scans;
 use super::decide::Decisions;
 use crate::configuration::GpuConfig;
-use crate::host_gpus::{Devices, ExcludedGpus, Numbers};
+use crate::host_gpus::{Device, Devices, ExcludedGpus, LOCAL_SERVER, Numbers};
 use crate::pool::Pool;
 use crate::store::{Change, MachineChange, Store};
 use crate::world::World;
@@ -51,6 +51,8 @@ pub(crate) struct GpuSetup {
 pub(crate) struct Gpus {
     setup: GpuSetup,
     devices: Devices,
+    /// The GPUs of agents' servers.
+    remote: BTreeMap<ServerId, Devices>,
     excluded: ExcludedGpus,
     /// Drained GPUs, present or not.
     drained: BTreeSet<DeviceId>,
@@ -71,6 +73,7 @@ impl Gpus {
             power: power::limits(setup.driver.as_ref(), store, &reports)?,
             setup,
             devices: Devices::default(),
+            remote: BTreeMap::new(),
             excluded: ExcludedGpus::default(),
             drained: BTreeSet::new(),
             scans: Scans::default(),
@@ -80,8 +83,30 @@ impl Gpus {
         })
     }
 
-    pub(crate) fn devices(&self) -> &Devices {
-        &self.devices
+    /// A device of any server.
+    pub(crate) fn device(&self, id: DeviceId) -> Option<&Device> {
+        if id.server() == LOCAL_SERVER { self.devices.get(id) } else { self.remote.get(&id.server())?.get(id) }
+    }
+
+    /// The GPUs of an agent's server.
+    pub(crate) fn remote(&self, server: ServerId) -> &Devices {
+        static NONE: Devices = Devices::none();
+        self.remote.get(&server).unwrap_or(&NONE)
+    }
+
+    pub(crate) fn add_remote(&mut self, server: ServerId, devices: Devices) {
+        self.remote.insert(server, devices);
+    }
+
+    pub(crate) fn remove_remote(&mut self, server: ServerId) {
+        for device in self.remote.remove(&server).unwrap_or_default().iter() {
+            self.sampling.forget(device.id);
+        }
+    }
+
+    /// Forgets the GPUs of all agents' servers, for a new core.
+    pub(crate) fn clear_remote(&mut self) {
+        self.remote.clear();
     }
 
     pub(crate) fn sampling(&self) -> &Sampling {
@@ -107,7 +132,7 @@ impl Gpus {
 
     pub(crate) fn take(&mut self, decisions: &mut Decisions, change: GpuChange) {
         match change {
-            GpuChange::Event(event) => self.gpu_event(decisions, &event),
+            GpuChange::Event(event) => self.gpu_event(decisions, LOCAL_SERVER, &event),
             GpuChange::MpsDied(device, died) => self.mps_died(decisions, device, &died),
             GpuChange::Found(scan) => self.scanned(decisions, scan),
             GpuChange::Switched(switched) => self.switched(decisions, *switched),

@@ -35,7 +35,7 @@ impl View<'_> {
         let latest = self.gpus.sampling().latest(id);
         Some(GpuFacts {
             detail: self.gpu(id, report)?,
-            unit: self.gpus.devices().get(id)?.target.unit.clone(),
+            unit: self.gpus.device(id)?.target.unit.clone(),
             partitioned: known.partitioned,
             reading: latest.and_then(|sample| sample.reading.as_ref().ok().cloned()),
             counters: latest.and_then(|sample| sample.counters),

@@ -15,7 +15,7 @@ impl View<'_> {
 
     pub(super) fn gpu(self, id: DeviceId, report: &DeviceReport) -> Option<GpuDetail> {
         let known = self.decisions.scheduler().fleet().device(id)?;
-        let device = self.gpus.devices().get(id)?;
+        let device = self.gpus.device(id)?;
         let latest = self.gpus.sampling().latest(id);
         let reading = latest.and_then(|sample| sample.reading.as_ref().ok());
         let tenants = known.tenants.iter().map(|tenant| {

@@ -14,6 +14,8 @@ use super::decide::Decisions;
 use super::gpus::Gpus;
 use super::host::Host;
 use super::jobs::Jobs;
+use super::pools::Pools;
+use super::servers::RemoteServers;
 use super::setup::Setup;
 use crate::api::ArrayPlace;
 use crate::heartbeat::Heartbeats;
@@ -27,6 +29,8 @@ pub(crate) struct View<'a> {
     pub(crate) jobs: &'a Jobs,
     pub(crate) attempts: &'a Attempts,
     pub(crate) gpus: &'a Gpus,
+    pub(crate) servers: &'a RemoteServers,
+    pub(crate) pools: &'a Pools,
     pub(crate) accounting: &'a Accounting,
     pub(crate) host: &'a Host,
     /// When the manager was started.

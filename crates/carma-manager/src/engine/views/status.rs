@@ -23,9 +23,17 @@ impl View<'_> {
         let unwritable = self.unavailable.map(|reason| format!("nothing can be accepted or launched: {reason}"));
         let delayed =
             self.attempts.delayed().map(|(attempt, reason)| format!("{attempt} could not be launched, and is tried again: {reason}"));
+        let cluster = self.cluster_troubles();
         let stuck = self.heartbeats.stuck().map(|stuck| stuck.to_string());
-        let troubles =
-            unwritable.into_iter().chain(stuck).chain(short).chain(lost).chain(drained).chain(orphaned).chain(delayed.take(DELAYED_SHOWN));
+        let troubles = unwritable
+            .into_iter()
+            .chain(stuck)
+            .chain(cluster)
+            .chain(short)
+            .chain(lost)
+            .chain(drained)
+            .chain(orphaned)
+            .chain(delayed.take(DELAYED_SHOWN));
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -46,5 +54,15 @@ impl View<'_> {
             not_enforced: self.setup.enforced.missing().into_iter().map(str::to_owned).collect(),
             troubles: troubles.collect(),
         }
+    }
+
+    /// What is wrong with servers of agents and pools.
+    fn cluster_troubles(self) -> Vec<String> {
+        let away = self.servers.iter().filter(|server| !server.is_connected());
+        let away = away.map(|server| format!("the agent of {} on {} is not connected", server.stored.id, server.stored.node));
+        let paused = self.pools.iter().filter(|pool| !pool.removed);
+        let paused = paused.filter_map(|pool| Some(format!("pool {} is {}", pool.name, pool.paused.as_ref()?)));
+        let silent = self.pools.trouble.iter().map(|reason| format!("the batch system does not answer, and pilots go on: {reason}"));
+        away.chain(paused).chain(silent).collect()
     }
 }

@@ -15,7 +15,16 @@ impl Why {
         let Explanation { job, state, reason, devices, hosts } = explanation;
         let devices = devices.into_iter().map(|answer| DeviceWhy { texts: answer.texts(&when), answer }).collect();
         let hosts = hosts.into_iter().map(|answer| HostWhy { texts: answer.texts(&when), answer }).collect();
-        Self { job, state, reason, summary, devices, hosts, text }
+        Self { job, state, reason, summary, devices, hosts, pools: Vec::new(), text }
+    }
+
+    /// With what pools of pilots could do for the job.
+    pub(crate) fn with_pools(mut self, pools: Vec<String>) -> Self {
+        for pool in &pools {
+            self.text = format!("{}\n{pool}", self.text);
+        }
+        self.pools = pools;
+        self
     }
 
     /// The same answer with another summary, and without the answers of single devices and hosts.
@@ -34,7 +43,7 @@ impl View<'_> {
         }
         let launches_nothing = if self.draining { "draining" } else { "observing" };
         let mut would = scheduler.clone();
-        let actions = would.handle(Event::HostRecovered { server: LOCAL_SERVER }, now).map_err(|error| refused(&error))?;
+        let actions = would.handle(Event::HostRecovered { server: LOCAL_SERVER }, now).unwrap_or_default();
         let placed = actions.iter().find_map(|action| match action {
             Action::Launch { attempt, placement, .. } if attempt.job == job => Some(placement),
             _ => None,

@@ -56,7 +56,16 @@ pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name:
         Err(problem) if problem.kind == ProblemKind::NotFound => {
             let JobDetail { id, state, .. } = shared.job_detail(job.id, &caller).await?;
             let summary = format!("{id}: {state}");
-            Why { job: id, state, reason: WaitReason::NotWaiting, text: summary.clone(), summary, devices: Vec::new(), hosts: Vec::new() }
+            Why {
+                job: id,
+                state,
+                reason: WaitReason::NotWaiting,
+                text: summary.clone(),
+                summary,
+                devices: Vec::new(),
+                hosts: Vec::new(),
+                pools: Vec::new(),
+            }
         }
         answer => answer?,
     };

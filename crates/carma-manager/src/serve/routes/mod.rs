@@ -1,6 +1,7 @@
 //! All routes. The `OpenAPI` document is generated from them.
 
 mod actions;
+mod cluster;
 mod gpus;
 mod jobs;
 mod lists;
@@ -73,6 +74,7 @@ pub(super) fn api_router() -> OpenApiRouter<Arc<Shared>> {
         .merge(actions::routes())
         .merge(lists::routes())
         .merge(gpus::routes())
+        .merge(cluster::routes())
         .merge(notifications::routes())
         .merge(what_if::routes())
         .merge(manager::routes())

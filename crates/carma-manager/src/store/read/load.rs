@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use carma_core::{DeviceId, Job, JobId, Seconds, Time};
+use carma_core::{DeviceId, Job, JobId, Seconds, ServerId, Time};
 use rusqlite::Row;
 
 use super::job::{StoredAttempt, attempts_where, read_attempt};
 use super::{Reader, number};
+use crate::cluster::{JoinedServer, Pilot, Pool};
 use crate::request::Owner;
 use crate::store::change::MachineChange;
 use crate::store::columns::{Json, Named};
 use crate::store::error::StoreError;
-use crate::store::schema::CLOCK;
+use crate::store::schema::{CLOCK, NEXT_SERVER};
 use crate::units::UnixMillis;
 
 /// Everything that is not over.
@@ -25,6 +26,14 @@ pub struct Loaded {
     pub unreadable: Vec<(JobId, String)>,
     /// Drained devices.
     pub drained: Vec<Drained>,
+    /// Servers of agents.
+    pub servers: Vec<JoinedServer>,
+    /// The number of the next server.
+    pub next_server: ServerId,
+    /// Pools of pilots.
+    pub pools: Vec<Pool>,
+    /// Pilots that are not over.
+    pub pilots: Vec<Pilot>,
     /// Settings of the machine that must be restored.
     pub machine_changes: Vec<MachineChange>,
     /// The latest recorded time of the manager: it continues from there.
@@ -87,6 +96,10 @@ impl Reader {
                     let Named(device) = row.get(0)?;
                     Ok(Drained { device, since: row.get(1)? })
                 })?,
+                servers: self.rows("SELECT server FROM servers ORDER BY id", [], |row| row.get(0).map(|Json(server)| server))?,
+                next_server: ServerId(self.run(|connection| number(connection, NEXT_SERVER))?.unwrap_or(1) as u32),
+                pools: self.rows("SELECT pool FROM pools ORDER BY name", [], |row| row.get(0).map(|Json(pool)| pool))?,
+                pilots: self.rows("SELECT pilot FROM pilots ORDER BY name", [], |row| row.get(0).map(|Json(pilot)| pilot))?,
                 machine_changes: self
                     .rows("SELECT change FROM machine_changes ORDER BY change", [], |row| row.get(0).map(|Json(change)| change))?,
                 clock: self.clock()?,
