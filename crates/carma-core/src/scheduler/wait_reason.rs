@@ -5,8 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Scheduler;
+use super::cpu_jobs::could_ever_hold;
 use crate::JobId;
-use crate::admission::{Demand, least_lacking};
+use crate::admission::Demand;
 use crate::config::{OverQuota, QueueOrder};
 use crate::fair_share::Account;
 use crate::job::{Dependency, HostClaim, Job, State};
@@ -178,8 +179,8 @@ impl Scheduler {
 
     fn wait_reason_without_gpus(&self, job: &Job, demand: &Demand<'_>) -> WaitReason {
         match self.queues.host_head() {
-            _ if least_lacking(&self.fleet, demand).is_none() => {
-                let ends = least_lacking(&self.fleet, &Demand { whenever: true, ..demand.clone() }).is_some();
+            _ if !could_ever_hold(&self.fleet, demand) => {
+                let ends = could_ever_hold(&self.fleet, &Demand { whenever: true, ..demand.clone() });
                 if ends { WaitReason::ServersEnd { needed: demand.lasts } } else { WaitReason::TooLargeForHosts { claim: demand.host } }
             }
             Some(head) if head != job.id() && !demand.host.is_nothing() => {
