@@ -31,12 +31,15 @@ impl Scheduler {
         self.look_when_host_closes(now);
     }
 
-    /// A host is kept for the first job that claims something of one; when it can no longer start there, others may have it.
+    /// Others wait behind the first jobs, and a host is kept for the first that claims something of one. That changes when it can no
+    /// longer start there.
     fn look_when_host_closes(&mut self, now: Time) {
-        let Some(job) = self.queues.host_head().and_then(|head| self.jobs.get(&head)) else { return };
-        let demand = self.demand(job, now);
-        if let Some(server) = demand.lasts.and_then(|_| least_lacking(&self.fleet, &demand)) {
-            self.look_when_closed(job.id(), closes_at(&demand, server));
+        for id in self.queues.next_cpu_jobs() {
+            let Some(job) = self.jobs.get(&id) else { continue };
+            let demand = self.demand(job, now);
+            if let Some(server) = demand.lasts.and_then(|_| least_lacking(&self.fleet, &demand)) {
+                self.look_when_closed(id, closes_at(&demand, server));
+            }
         }
     }
 
@@ -90,5 +93,5 @@ impl Scheduler {
 
 /// Whether a job without GPUs claims no more than some host has that lasts long enough.
 pub(super) fn could_ever_hold(fleet: &Fleet, demand: &Demand<'_>) -> bool {
-    demand.host.is_nothing() || least_lacking(fleet, demand).is_some()
+    least_lacking(fleet, demand).is_some()
 }

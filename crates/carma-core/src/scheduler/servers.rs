@@ -7,13 +7,17 @@
 //!                  │
 //!                  └──► no attempts ──ServerDetached──► forgotten
 //! ```
+//!
+//! Of a server that is gone without notice the driver first says [`Event::HostShort`](super::Event::HostShort): otherwise the job of the
+//! first lost attempt could start there again.
 
 use std::collections::BTreeSet;
 
 use super::action::{Action, Signal};
 use super::timers::Timer;
 use super::{EventError, Scheduler};
-use crate::fleet::ServerSpec;
+use crate::device::Device;
+use crate::fleet::{Server, ServerSpec};
 use crate::job::{Active, StopReason};
 use crate::units::{Seconds, Time};
 use crate::{AttemptId, DeviceId, JobId, ServerId};
@@ -38,7 +42,7 @@ impl Scheduler {
 
     pub(super) fn server_draining(&mut self, server: ServerId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let attempts: BTreeSet<AttemptId> = self.known_server(server)?.attempts().collect();
-        self.fleet.update_server(server, &self.config, now, |server| server.set_ending());
+        self.fleet.update_server(server, &self.config, now, Server::set_ending);
         for attempt in attempts {
             self.leave_server(attempt.job, now, actions);
         }
@@ -49,7 +53,7 @@ impl Scheduler {
     pub(super) fn leave_server(&mut self, job: JobId, now: Time, actions: &mut Vec<Action>) {
         let Some(known) = self.jobs.get(&job).filter(|job| job.spec.may_checkpoint) else { return };
         let Some(active) = known.state.active() else { return };
-        if self.servers_of(active).any(|server| self.fleet.server(server).is_some_and(|server| server.ending)) {
+        if servers_of(active).any(|server| self.fleet.server(server).is_some_and(|server| server.ending)) {
             self.stop(active.attempt, StopReason::ServerEnding, Signal::Checkpoint, now, actions);
         }
     }
@@ -59,7 +63,7 @@ impl Scheduler {
         if known.attempts().next().is_some() {
             return Err(EventError::ServerInUse(server));
         }
-        let devices: Vec<DeviceId> = known.devices.iter().map(|device| device.id()).collect();
+        let devices: Vec<DeviceId> = known.devices.iter().map(Device::id).collect();
         for device in devices {
             self.end_switch(device, now);
         }
@@ -69,18 +73,13 @@ impl Scheduler {
         Ok(())
     }
 
-    /// The servers that an attempt is on; some may be named twice.
-    fn servers_of<'a>(&self, active: &'a Active) -> impl Iterator<Item = ServerId> + use<'a> {
-        std::iter::once(active.placement.server).chain(active.placement.devices.iter().map(|granted| granted.device.server()))
-    }
-
     /// A job lost its server. If the server ended as announced and the job cannot checkpoint, it would be lost again on a server that
     /// lasts no longer; so it is remembered how long it ran. A server that failed or was preempted says nothing about the next.
     pub(super) fn remember_lost_server(&mut self, active: &Active, now: Time) {
         let ended = |server: ServerId| {
             self.fleet.server(server).is_some_and(|server| server.ending || server.spec.ends.is_some_and(|ends| ends <= now))
         };
-        let as_announced = self.servers_of(active).any(ended);
+        let as_announced = servers_of(active).any(ended);
         if let Some(job) = self.jobs.get_mut(&active.attempt.job).filter(|job| as_announced && !job.spec.may_checkpoint) {
             job.outlasted = job.outlasted.max(Some(now - active.launched_at));
         }
@@ -92,4 +91,9 @@ impl Scheduler {
             self.timers.set(until + Seconds::TICK, Timer::ServerCloses(job));
         }
     }
+}
+
+/// The servers that an attempt is on; some may be named twice.
+fn servers_of(active: &Active) -> impl Iterator<Item = ServerId> + '_ {
+    std::iter::once(active.placement.server).chain(active.placement.devices.iter().map(|granted| granted.device.server()))
 }

@@ -22,6 +22,7 @@ mod queueing;
 mod quotas;
 mod recovery;
 mod risk;
+mod servers;
 mod time_slices;
 mod turns;
 mod worked_examples;

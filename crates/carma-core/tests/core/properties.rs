@@ -10,6 +10,7 @@ mod order;
 mod power;
 mod restart;
 mod search;
+mod servers;
 mod shares;
 mod starvation;
 mod stepping;

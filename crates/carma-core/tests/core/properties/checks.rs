@@ -30,6 +30,7 @@ impl World {
         assert_eq!(self.scheduler().audit(), Vec::<String>::new());
         self.check_shares(actions);
         self.check_power(actions);
+        self.check_servers(before, actions);
         self.check_exclusive(actions);
         self.check_switches(before, actions);
         self.check_no_job_was_overlooked();
@@ -93,7 +94,7 @@ impl World {
         for granted in &placement.devices {
             let device = scheduler.fleet().device(granted.device).unwrap();
             assert!(device.spec.memory >= job.climb.floor, "{attempt} on {} is below its floor", granted.device);
-            assert!(!device.lost && !device.drained && !device.partitioned && !device.host_short);
+            assert!(!device.lost && !device.drained && !device.partitioned && !device.host_short && !device.ending);
             let alone = device.tenants.len() == 1 && device.foreign.is_empty();
             assert!(alone || !(job.climb.whole_gpu || job.spec.exclusive), "{attempt} had to be alone on {}", granted.device);
             if scheduler.config().admission.reservations {

@@ -27,6 +27,15 @@ impl World {
     /// one that is, or too large, and says so.
     pub(super) fn dry_up(mut self) {
         self.estimate_all();
+        self.run_dry();
+        self.check_settled(true);
+        // What waited for a server, or for one that lasts, has it now.
+        self.attach_server(None, &[80; 6]);
+        self.run_dry();
+        self.check_settled(false);
+    }
+
+    fn run_dry(&mut self) {
         for _ in 0..1_000 {
             // GPUs that were switched have rested, and what was never answered is given up.
             self.now = self.now + Seconds::from_secs(1_000);
@@ -41,6 +50,9 @@ impl World {
             }
             self.answer_switches();
         }
+    }
+
+    fn check_settled(&self, may_lack_servers: bool) {
         for job in self.scheduler().jobs() {
             let explanation = self.scheduler().explain(job.id()).unwrap();
             let settled = match &job.state {
@@ -50,6 +62,11 @@ impl World {
                     | WaitReason::TooLarge { .. }
                     | WaitReason::TooLargeForHosts { .. }
                     | WaitReason::TooMuchPower { .. } => true,
+                    WaitReason::NoServer | WaitReason::ServersEnd { .. } => {
+                        // The server that came has plain GPUs, and as many as a small budget may not suffice for.
+                        let budget = self.scheduler().config().power.budget;
+                        may_lack_servers || job.spec.mode != RequestedMode::Auto || budget.is_some()
+                    }
                     WaitReason::Quota { over } => is_beyond(over),
                     _ => false,
                 },

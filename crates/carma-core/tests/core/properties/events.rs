@@ -4,6 +4,8 @@ use carma_core::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use super::servers::{ServerStep, server_steps};
+
 /// What a world begins with.
 #[derive(Debug, Clone)]
 pub(super) struct Setup {
@@ -58,6 +60,7 @@ pub(super) enum Step {
     LaunchFailed(Index),
     HostShort(Index, bool),
     HostMemory(Index, u64),
+    Server(ServerStep),
     Wait(u64),
     Settings(Box<Settings>),
     /// Events about unknown jobs and devices.
@@ -199,7 +202,7 @@ fn idle_holders() -> impl Strategy<Value = Option<IdleHolderSettings>> {
 pub(super) fn setups() -> impl Strategy<Value = Setup> {
     let mode = prop_oneof![4 => Just(Mode::Streams), 1 => Just(Mode::Mps), 1 => Just(Mode::Mig)];
     let memory = prop::sample::select(vec![11, 40, 40, 80]);
-    let servers = prop::collection::vec(prop::collection::vec((memory, mode), 1..5), 1..4);
+    let servers = prop::collection::vec(prop::collection::vec((memory, mode), 1..5), 0..4);
     (settings(), servers).prop_map(|(settings, servers)| Setup { settings, servers })
 }
 
@@ -272,6 +275,7 @@ fn verdict() -> impl Strategy<Value = Verdict> {
         1 => Just(Verdict::GpuLost),
         1 => Just(Verdict::MpsServerDied),
         1 => Just(Verdict::SupervisorLost),
+        1 => Just(Verdict::ServerLost),
     ]
 }
 
@@ -311,6 +315,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         1 => pick().prop_map(Step::LaunchFailed),
         2 => (pick(), any::<bool>()).prop_map(|(server, short)| Step::HostShort(server, short)),
         4 => (pick(), 0_u64..80_000).prop_map(|(server, available)| Step::HostMemory(server, available)),
+        8 => server_steps().prop_map(Step::Server),
         14 => (1_u64..60).prop_map(Step::Wait),
         1 => settings().prop_map(|settings| Step::Settings(Box::new(settings))),
         2 => Just(Step::Nonsense),

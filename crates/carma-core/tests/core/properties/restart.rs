@@ -20,6 +20,9 @@ impl World {
         for device in old.fleet().devices().filter(|device| device.lost) {
             send(Event::GpuLost { device: device.id() });
         }
+        for server in old.fleet().servers().iter().filter(|server| server.ending) {
+            send(Event::ServerDraining { server: server.spec.id });
+        }
         send(Event::SharesRestored { used: old.shares(self.now).iter().map(|report| report.past).collect() });
         let jobs: Vec<Job> = old.jobs().cloned().collect();
         let written = serde_json::to_string(&Event::JobsRestored { jobs }).unwrap();

@@ -99,6 +99,10 @@ impl World {
     }
 
     fn device_step(&mut self, step: Step) {
+        let of_device = !matches!(step, Step::Server(_) | Step::Switched(..) | Step::Wait(_) | Step::Settings(_) | Step::Nonsense);
+        if of_device && self.devices().is_empty() {
+            return;
+        }
         match step {
             Step::Window(index, used, smact) => {
                 self.accepted(Event::GpuWindow { device: self.device(index), window: window(used, smact, smact / 2.0, smact / 3.0) });
@@ -148,6 +152,7 @@ impl World {
             Step::HostMemory(index, available) => {
                 self.host_memory(self.device(index).server(), MiB(available));
             }
+            Step::Server(step) => self.server_step(step),
             Step::Wait(seconds) => {
                 self.now = self.now + Seconds::from_secs(seconds);
                 self.accepted(Event::Tick);
@@ -189,6 +194,9 @@ impl World {
             Event::ProcessesSeen { device, processes: Vec::new() },
             Event::HostShort { server: ServerId(77) },
             Event::HostMemory { server: ServerId(77), available: MiB(1) },
+            Event::ServerEnds { server: ServerId(77), at: None },
+            Event::ServerDraining { server: ServerId(77) },
+            Event::ServerDetached { server: ServerId(77) },
         ] {
             assert!(!self.event(event.clone()), "{event:?} was accepted");
         }

@@ -39,9 +39,12 @@ impl World {
         let any_job_stops = scheduler.jobs().any(|job| job.state.active().is_some_and(|active| active.stopping.is_some()));
         let Some(head) = scheduler.queue().next().filter(|head| head.spec.gpus == 1 && !any_job_stops) else { return };
         let plain = head.spec.mode == RequestedMode::Auto && head.spec.host_claim() == HostClaim::default();
-        // Its user may have to leave the GPU, or the server, to users who have used less.
+        // Its user may have to leave the GPU, or the server, to users who have used less; or the server ends too soon.
         let answers = scheduler.explain(head.id()).unwrap().devices;
-        let kept = |obstacle: &Obstacle| matches!(obstacle, Obstacle::LeftToOthers | Obstacle::HostLeftToOthers);
+        let kept = |obstacle: &Obstacle| {
+            let ends = matches!(obstacle, Obstacle::ServerEnding | Obstacle::EndsTooSoon { .. });
+            ends || matches!(obstacle, Obstacle::LeftToOthers | Obstacle::HostLeftToOthers)
+        };
         let left_to_others = |device: DeviceId| answers.iter().any(|answer| answer.device == device && answer.obstacles.iter().any(kept));
         for job in scheduler.jobs().filter(|job| plain && job.spec.may_checkpoint && job.spec.priority <= head.spec.priority) {
             let Some(active) = job.state.active().filter(|active| active.launched_at + length <= scheduler.now()) else { continue };

@@ -13,6 +13,8 @@ pub(super) struct World {
     pub(super) log: EventLog<Vec<u8>>,
     pub(super) now: Time,
     pub(super) jobs: u64,
+    /// Servers that came later, also those that are gone.
+    pub(super) servers_attached: u32,
     pub(super) gates: BTreeMap<DeviceId, Closed>,
     pub(super) host_readings: BTreeMap<ServerId, HostReading>,
     /// GPUs that are to be switched.
@@ -22,8 +24,15 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(setup: &Setup) -> Self {
         let log = EventLog::new(&setup.settings, Vec::new()).unwrap();
-        let mut world =
-            Self { log, now: Time::from_secs(1), jobs: 0, gates: BTreeMap::new(), host_readings: BTreeMap::new(), switches: Vec::new() };
+        let mut world = Self {
+            log,
+            now: Time::from_secs(1),
+            jobs: 0,
+            servers_attached: 0,
+            gates: BTreeMap::new(),
+            host_readings: BTreeMap::new(),
+            switches: Vec::new(),
+        };
         for (server, gpus) in (0..).zip(&setup.servers) {
             let cpu_jobs = (server == 0).then_some(2);
             // Of the second server's host nothing is counted.
