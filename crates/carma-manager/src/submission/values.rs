@@ -30,12 +30,12 @@ pub fn bytes(word: &str) -> Result<u64, String> {
     }
 }
 
-/// Memory, rounded up to MiB; not 0.
 /// A size in MiB, or with a unit, as in `40GiB`.
 pub fn memory_size(text: &str) -> Result<MiB, String> {
     memory(text).map_err(|problem| problem.to_string())
 }
 
+/// Memory, rounded up to MiB; not 0.
 pub(super) fn memory(text: &str) -> Result<MiB, Problem> {
     match bytes(text).map_err(Problem::Refused)?.div_ceil(1 << 20) {
         0 => Err(Problem::invalid(text, "a size of 1 MiB or more, such as 40GiB")),

@@ -49,7 +49,7 @@ fn table(servers: &[ServerDetail], now: UnixMillis, output: &mut impl Write) -> 
         right("ENDS IN", 9),
         left("POOL", 10),
         left("BATCH JOB", 10),
-        left("STATE", 0),
+        left("STATE", 48),
     ];
     Ok(write_table(columns, &servers.iter().map(row).collect::<Vec<_>>(), output)?)
 }

@@ -36,7 +36,7 @@ fn table(pools: &[PoolDetail], output: &mut impl Write) -> Result<()> {
         ]
     };
     let columns =
-        [left("POOL", 12), left("PARTITION", 10), right("GPUS", 5), right("TIME", 8), right("PILOTS", 8), right("PENDING", 8), left("", 0)];
+        [left("POOL", 12), left("PARTITION", 10), right("GPUS", 5), right("TIME", 8), right("PILOTS", 8), right("PENDING", 8), left("NOW", 60)];
     Ok(write_table(columns, &pools.iter().map(row).collect::<Vec<_>>(), output)?)
 }
 
