@@ -50,6 +50,8 @@ tests: clients
 	tools/install curl
 	tools/install faketime
 	tools/install openssl
+	tools/install munge
+	tools/install slurm-wlm
 	tools/install chromium
 	export PROPTEST_RNG_SEED=$(SEED); if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi
 	cargo test --workspace --doc

@@ -8,6 +8,7 @@
 mod missing;
 mod resources;
 mod skip;
+pub mod slurm;
 
 pub use missing::Missing;
 pub use resources::{NOBODY, as_nobody, program, published_data, root, thread_as};
