@@ -34,6 +34,7 @@ pub mod request;
 pub mod rows;
 pub mod samples;
 pub mod serve;
+pub mod slurm;
 pub mod store;
 pub mod submission;
 pub mod submission_key;
