@@ -25,6 +25,7 @@ mod progress;
 mod python;
 mod replay;
 mod report;
+mod sbatch;
 mod service;
 mod shim;
 mod simulate;
