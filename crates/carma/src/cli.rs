@@ -11,8 +11,8 @@ use crate::configuration::ConfigArguments;
 use crate::manager::Manager;
 use crate::{
     agent, backup, calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual,
-    mig, mps, notify, policies, pool, profile, replay, report, service, shim, simulate, submit, token, top, trace, trace_memory, up,
-    user_task, validate, web, what_if,
+    mig, mps, notify, policies, pool, profile, replay, report, sbatch, service, shim, simulate, submit, token, top, trace, trace_memory,
+    up, user_task, validate, web, what_if,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -76,6 +76,11 @@ enum Command {
     Pool(pool::Command),
     /// Ask for a job, or many.
     Submit(Box<submit::Arguments>),
+    /// Submit a script to Slurm with the shards and memory that it needs.
+    Sbatch(Box<sbatch::Arguments>),
+    /// Run a script inside a job of Slurm.
+    #[command(hide = true)]
+    SbatchRun(sbatch::RunArguments),
     /// Watch GPUs, jobs and events, and act on jobs by keys.
     Top(top::Arguments),
     #[command(flatten)]
@@ -173,6 +178,8 @@ impl Cli {
             Command::Agent(arguments) => agent::run(&arguments),
             Command::Pool(command) => pool::run(&command, output),
             Command::Submit(arguments) => return submit::run(*arguments, output),
+            Command::Sbatch(arguments) => return sbatch::run(*arguments, output),
+            Command::SbatchRun(arguments) => return sbatch::run_attempt(&arguments),
             Command::Top(arguments) => return top::run(&arguments),
             Command::Manager(command) => return command.run(output),
             Command::Web(arguments) => web::run(&arguments, output),

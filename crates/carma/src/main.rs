@@ -27,6 +27,7 @@ mod progress;
 mod python;
 mod replay;
 mod report;
+mod sbatch;
 mod service;
 mod shim;
 mod simulate;

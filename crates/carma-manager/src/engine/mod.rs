@@ -62,6 +62,7 @@ mod writer;
 pub(crate) use accounting::measured;
 pub(crate) use accounting::recent::SampleFilter;
 pub use error::EngineError;
+pub use estimates::earlier_need;
 pub use handle::Handle;
 pub use run::{Engine, EngineInbox};
 pub use setup::Setup;

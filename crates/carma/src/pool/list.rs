@@ -35,8 +35,15 @@ fn table(pools: &[PoolDetail], output: &mut impl Write) -> Result<()> {
             printable(&detail.note.clone().unwrap_or_else(|| "a pilot is requested next".to_owned())),
         ]
     };
-    let columns =
-        [left("POOL", 12), left("PARTITION", 10), right("GPUS", 5), right("TIME", 8), right("PILOTS", 8), right("PENDING", 8), left("NOW", 60)];
+    let columns = [
+        left("POOL", 12),
+        left("PARTITION", 10),
+        right("GPUS", 5),
+        right("TIME", 8),
+        right("PILOTS", 8),
+        right("PENDING", 8),
+        left("NOW", 60),
+    ];
     Ok(write_table(columns, &pools.iter().map(row).collect::<Vec<_>>(), output)?)
 }
 

@@ -24,8 +24,17 @@ pub(crate) enum EarlierRuns {
 }
 
 impl EarlierRuns {
+    /// What a history shows about a job.
+    pub(super) fn of(history: &History, signature: &Signature) -> Option<Self> {
+        let ran_out = history.ran_out_with(signature).map(Self::RanOutWith);
+        ran_out.or_else(|| {
+            let recalled = history.recall(signature)?;
+            Some(Self::Used(MemoryEstimate { expected: recalled.memory, upper: recalled.memory_upper }))
+        })
+    }
+
     /// The memory that a job needs accordingly.
-    fn need(self) -> MemoryEstimate {
+    pub(super) fn need(self) -> MemoryEstimate {
         match self {
             Self::Used(estimate) => estimate,
             Self::RanOutWith(memory) => {
@@ -100,12 +109,7 @@ impl Memory {
 
     /// What earlier runs of this command show about its memory.
     pub(crate) fn earlier_runs(&self, request: &JobRequest, user: UserId) -> Option<EarlierRuns> {
-        let signature = self.signature(request, user);
-        let ran_out = self.history.ran_out_with(&signature).map(EarlierRuns::RanOutWith);
-        ran_out.or_else(|| {
-            let recalled = self.history.recall(&signature)?;
-            Some(EarlierRuns::Used(MemoryEstimate { expected: recalled.memory, upper: recalled.memory_upper }))
-        })
+        EarlierRuns::of(&self.history, &self.signature(request, user))
     }
 
     /// Adds a run. On a full disk it is forgotten at the next start.
@@ -129,7 +133,7 @@ impl Memory {
 }
 
 /// The identity of a job of any user: command, folder, number of GPUs and hints about the model.
-fn signature(request: &JobRequest) -> Signature {
+pub(super) fn signature(request: &JobRequest) -> Signature {
     let mut words = match &request.command {
         JobCommand::Program(words) => words.clone(),
         JobCommand::Script { text, arguments } => std::iter::once(text).chain(arguments).cloned().collect(),

@@ -2,10 +2,12 @@
 //!
 //! A description or script belongs to the user, so a process of the user reads it, never the manager.
 
+mod earlier;
 mod estimator;
 mod learning;
 mod memory;
 
+pub use self::earlier::earlier_need;
 use self::memory::Memory;
 pub(crate) use crate::event::JobEstimate as Estimated;
 

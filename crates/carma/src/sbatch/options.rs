@@ -1,0 +1,167 @@
+//! Options of sbatch, on its command line and in `#SBATCH` lines.
+
+/// An option as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Given {
+    /// Its long name, without dashes; the letter of a short one that matters nowhere here.
+    pub(super) name: String,
+    /// Its value, if it has one.
+    pub(super) value: Option<String>,
+    /// The words that it was given by.
+    pub(super) words: Vec<String>,
+}
+
+/// A command line of sbatch up to its script.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Its options.
+    pub(super) options: Vec<Given>,
+    /// The script and its arguments.
+    pub(super) rest: Vec<String>,
+}
+
+/// Options without a value, or with one only after `=`. All others have a value: new versions of Slurm add few without.
+const SWITCHES: [&str; 23] = [
+    "contiguous",
+    "exclusive",
+    "get-user-env",
+    "help",
+    "hold",
+    "ignore-pbs",
+    "nice",
+    "no-kill",
+    "no-requeue",
+    "overcommit",
+    "oversubscribe",
+    "parsable",
+    "propagate",
+    "quiet",
+    "reboot",
+    "requeue",
+    "spread-job",
+    "test-only",
+    "usage",
+    "use-min-nodes",
+    "verbose",
+    "version",
+    "wait",
+];
+/// The same by their letters. `k` and `s` may have a value in the same word.
+const SWITCH_LETTERS: &str = "HhkOQsvVW";
+/// Letters of options that matter here.
+const LETTERS: [(char, &str); 6] = [('G', "gpus"), ('N', "nodes"), ('o', "output"), ('p', "partition"), ('Q', "quiet"), ('M', "clusters")];
+
+impl Line {
+    /// Reads options until a word that is none, as sbatch does. `own` tells of options of ours whether they have a value.
+    pub(super) fn read(words: &[String], own: impl Fn(&str) -> Option<bool>) -> Self {
+        let mut line = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                break;
+            }
+            let mut given = match word.strip_prefix("--") {
+                Some(long) => {
+                    let (name, attached) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value.to_owned())));
+                    let valued = own(name).unwrap_or(!SWITCHES.contains(&name));
+                    Given { name: name.to_owned(), value: attached, words: vec![word.clone()] }.or_next(valued, &mut words)
+                }
+                None if word.len() > 1 && word.starts_with('-') => {
+                    let (switches, letter) = cluster(&word[1..]);
+                    line.options.extend(switches.chars().map(|switch| Given { words: Vec::new(), ..letter_option(switch, None) }));
+                    match letter {
+                        Some((letter, attached)) => letter_option(letter, attached).or_next(true, &mut words),
+                        None => line.options.pop().unwrap_or_else(|| letter_option('-', None)),
+                    }
+                }
+                _ => {
+                    line.rest.push(word.clone());
+                    break;
+                }
+            };
+            given.words[..].first().is_none_or(|first| first != word).then(|| given.words.insert(0, word.clone()));
+            line.options.push(given);
+        }
+        line.rest.extend(words.cloned());
+        line
+    }
+}
+
+impl Given {
+    /// With the next word as its value, if it has none yet and needs one.
+    fn or_next<'a>(mut self, valued: bool, words: &mut impl Iterator<Item = &'a String>) -> Self {
+        if valued && self.value.is_none() {
+            self.value = words.next().cloned();
+            self.words.extend(self.value.clone());
+        }
+        self
+    }
+}
+
+/// The switches at the beginning of a word of letters, and the letter that has a value, with what follows it.
+fn cluster(letters: &str) -> (&str, Option<(char, Option<String>)>) {
+    let valued = letters.char_indices().find(|(_, letter)| !SWITCH_LETTERS.contains(*letter));
+    let Some((place, letter)) = valued else { return (letters, None) };
+    let after = &letters[place + letter.len_utf8()..];
+    // What follows -k or -s is its value, which matters nowhere here.
+    if letters[..place].ends_with(['k', 's']) {
+        return (&letters[..place], None);
+    }
+    (&letters[..place], Some((letter, (!after.is_empty()).then(|| after.to_owned()))))
+}
+
+fn letter_option(letter: char, value: Option<String>) -> Given {
+    let name = LETTERS.iter().find(|(known, _)| *known == letter).map_or_else(|| letter.to_string(), |(_, name)| (*name).to_owned());
+    Given { name, value, words: Vec::new() }
+}
+
+/// The options in the `#SBATCH` lines of a script: those before its first command.
+pub(super) fn of_script(text: &str) -> Vec<Given> {
+    let header = text.lines().take_while(|line| line.trim().is_empty() || line.starts_with('#'));
+    let lines = header.filter_map(|line| line.strip_prefix("#SBATCH").filter(|rest| rest.starts_with(char::is_whitespace)));
+    // A line that sbatch cannot read either is reported by sbatch.
+    lines.filter_map(shlex::split).flat_map(|words| Line::read(&words, |_| None).options).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    /// The options and the rest of a line, in short.
+    fn read(text: &str) -> (String, String) {
+        let line = Line::read(&words(text), |name| (name == "gpu-mem").then_some(true));
+        let words: Vec<&str> = line.options.iter().flat_map(|given| &given.words).map(String::as_str).collect();
+        assert_eq!(words.join(" "), text.strip_suffix(&line.rest.join(" ")).unwrap().replace(" -- ", " ").trim(), "no word is lost");
+        let options = line.options.iter().map(|given| format!("{}={}", given.name, given.value.as_deref().unwrap_or("-")));
+        (options.collect::<Vec<_>>().join(" "), line.rest.join(" "))
+    }
+
+    #[test]
+    fn the_script_is_the_first_word_that_belongs_to_no_option() {
+        for (text, options, rest) in [
+            ("a.sh -p x", "", "a.sh -p x"),
+            ("-p gpu -N2 --time 10 a.sh b", "partition=gpu nodes=2 time=10", "a.sh b"),
+            ("--hold --exclusive --exclusive=user a.sh", "hold=- exclusive=- exclusive=user", "a.sh"),
+            ("-HQ -HG 2 a.sh", "H=- quiet=- H=- gpus=2", "a.sh"),
+            ("--gres=gpu:1 -- a.sh --x", "gres=gpu:1", "a.sh --x"),
+            ("--gpu-mem 20GiB -J x a.sh", "gpu-mem=20GiB J=x", "a.sh"),
+            ("--unknown value a.sh", "unknown=value", "a.sh"),
+            ("-W a.sh", "W=-", "a.sh"),
+        ] {
+            assert_eq!(read(text), (options.to_owned(), rest.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_of_a_script_end_with_its_first_command() {
+        let script =
+            "#!/bin/bash\n# a comment\n\n#SBATCH --gres=gpu:2 -N 1\n#SBATCH\t--mem 4G # why\n#SBATCHx --a=1\necho\n#SBATCH --time=5\n";
+        let found: Vec<(String, Option<String>)> = of_script(script).into_iter().map(|given| (given.name, given.value)).collect();
+        let expected = [("gres", "gpu:2"), ("nodes", "1"), ("mem", "4G")].map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
+        assert_eq!(found, expected);
+    }
+}
