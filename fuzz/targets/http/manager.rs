@@ -60,6 +60,7 @@ impl Manager {
             driver: None,
             world,
             program: program.clone(),
+            local: true,
             observes: true,
             record: None,
             enforced: Enforced::default(),

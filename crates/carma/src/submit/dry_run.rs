@@ -88,6 +88,7 @@ mod tests {
         let starts = Forecast { estimate, placement: Some(placement), why: None };
         let text_of_why = "job 1 is next, and waits for room\n  s0/gpu0 has 2 GiB left".to_owned();
         let why = Why {
+            pools: Vec::new(),
             job: JobId(1),
             state: State::Queued { since: Time::ZERO },
             reason: WaitReason::Room,

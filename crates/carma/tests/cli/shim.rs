@@ -47,6 +47,7 @@ fn order(job: u64, command: &[&str]) -> Order {
         checkpoint_signal: 15,
         afterwards: None,
         open_files: None,
+        lease: None,
         terminal: None,
     }
 }

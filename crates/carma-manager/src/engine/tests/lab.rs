@@ -10,11 +10,11 @@ use carma_gpu::profiling::{Options, Target};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
+use crate::agents::Executors;
 use crate::api::{ActionResult, JobAction, Problem, Submitted};
 use crate::attempt::{Ended, Exit};
 use crate::configuration::Configuration;
 use crate::engine::decide::Reply;
-use crate::engine::gpus::devices::{Device, Devices, SERVER};
 use crate::engine::handle::Handle;
 use crate::engine::input::Input;
 use crate::engine::jobs_action::JobsAction;
@@ -26,6 +26,7 @@ use crate::engine::task::Task;
 use crate::executor::fake::{Call, FakeExecutor};
 use crate::executor::{Executor, Leftovers, Report};
 use crate::heartbeat::Part;
+use crate::host_gpus::{Device, Devices, LOCAL_SERVER};
 use crate::places::Places;
 use crate::request::{JobCommand, JobRequest, Owner};
 use crate::store::Store;
@@ -72,9 +73,20 @@ impl Lab {
             mps_program: "false".into(),
         };
         let enforced = Enforced::default();
-        let setup = Setup { places, configuration, driver: None, world, program: "false".into(), observes: false, record: None, enforced };
+        let setup = Setup {
+            places,
+            configuration,
+            driver: None,
+            world,
+            program: "false".into(),
+            local: true,
+            observes: false,
+            record: None,
+            enforced,
+        };
         let (handle, inbox): (Handle, _) = Engine::handle();
-        let mut engine = EngineState::new(setup, store, &handle, Arc::clone(&executor) as Arc<dyn Executor>).unwrap();
+        let mut engine =
+            EngineState::new(setup, store, &handle, Executors { all: Arc::clone(&executor) as Arc<dyn Executor>, agents: None }).unwrap();
         engine.begin().unwrap();
         Self { engine, executor, handle, inbox, folder }
     }
@@ -97,7 +109,7 @@ impl Lab {
 
     /// There is a GPU with this memory.
     pub(super) fn attach_gpu(&mut self, memory: MiB) -> DeviceId {
-        let id = DeviceId::gpu(SERVER, 0);
+        let id = DeviceId::gpu(LOCAL_SERVER, 0);
         let uuid: carma_gpu::DeviceUuid = "GPU-0".parse().unwrap();
         let target = Target::gpu(uuid.clone());
         let device = Device { id, uuid, file: None, name: "test".to_owned(), memory, mode: CollocationMode::Streams, power: None, target };

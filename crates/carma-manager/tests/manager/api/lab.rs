@@ -79,6 +79,7 @@ impl Lab {
             driver: None,
             world,
             program: program.clone(),
+            local: true,
             observes: true,
             record: None,
             enforced,

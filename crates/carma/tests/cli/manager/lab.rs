@@ -65,6 +65,7 @@ impl Lab {
             driver: Some(Arc::new(driver)),
             world,
             program: program().to_owned(),
+            local: true,
             observes: self.observes,
             enforced: Enforced::default(),
             record: Some(self.record()),

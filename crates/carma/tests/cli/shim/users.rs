@@ -139,6 +139,7 @@ fn a_container_belongs_to_its_user_and_is_recorded_by_name() {
         log_limit: 1 << 20,
         limits: HostLimits::default(),
         checkpoints: None,
+        checkpoint_folder: "/".into(),
     };
     let plan = plan(&assignment, &look_up(&request, Some(&user), program()).unwrap()).unwrap();
     let folder = Prepared::new(folder.clone()).unwrap().launch(&plan, program()).unwrap();

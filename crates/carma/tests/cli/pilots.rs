@@ -1,0 +1,7 @@
+//! Pilots on a real Slurm: three nodes on this machine, each with its own emulated GPUs.
+
+mod agents;
+mod failures;
+mod lab;
+mod pools;
+mod restarts;

@@ -1,0 +1,115 @@
+//! Agents that die, hang, are replaced, or are not ours.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use carma_testing::need;
+
+use super::lab::{LEASE, Lab, is_alive, program, signal};
+
+#[test]
+fn jobs_of_a_killed_agent_end_and_start_again() {
+    let lab = need!(Lab::new());
+    lab.pool(&[]);
+    let job = lab.submit(&[], "test $CARMA_ATTEMPT = 1 && sleep 600; true");
+    let process = lab.started(job, 1);
+    let agents = lab.agents();
+    assert_eq!(agents.len(), 1);
+    signal(agents[0], "KILL");
+    lab.until("its job dies with it", || !is_alive(process));
+    assert!(lab.starts(job).len() == 1, "and is not put back before the lease has run out");
+    assert_eq!(lab.finished(job), 2);
+    let shown = lab.text(&["show", &job.to_string()]);
+    assert!(shown.contains("its server is gone"), "{shown}");
+}
+
+#[test]
+fn an_agent_that_is_stopped_beyond_its_lease_loses_its_jobs_and_is_refused() {
+    let lab = need!(Lab::new());
+    lab.pool(&[]);
+    let job = lab.submit(&[], "test $CARMA_ATTEMPT = 1 && sleep 600; true");
+    let process = lab.started(job, 1);
+    let agent = lab.agents()[0];
+    signal(agent, "STOP");
+    lab.until("its guard ends the job", || !is_alive(process));
+    assert_eq!(lab.finished(job), 2);
+    signal(agent, "CONT");
+    lab.until("the late agent ends", || !is_alive(agent));
+}
+
+#[test]
+fn a_pilot_that_is_started_twice_is_fenced() {
+    let lab = need!(Lab::new());
+    lab.pool(&["--", "-w", "gn0"]);
+    let job = lab.submit(&[], "test $CARMA_ATTEMPT = 1 && sleep 600; true");
+    let process = lab.started(job, 1);
+    let first = lab.agents()[0];
+    // A second agent with the same name, as after a crash of Slurm's controller.
+    let pilot = lab.servers()[0]["pilot"].as_str().unwrap().to_owned();
+    let mut second = lab.cluster.command("sh");
+    second.arg(lab.state().join("pilots").join(format!("{pilot}.sh"))).env("SLURMD_NODENAME", "gn0").stderr(Stdio::null());
+    let mut second = second.spawn().unwrap();
+    lab.until("the first agent ends", || !is_alive(first));
+    assert!(!is_alive(process), "and its job with it");
+    assert_eq!(lab.finished(job), 2, "the job never runs twice at once");
+    let _ = second.kill();
+    second.wait().unwrap();
+}
+
+#[test]
+fn nobody_connects_without_the_secret() {
+    let lab = need!(Lab::new());
+    lab.pool(&[]);
+    let job = lab.submit(&[], "sleep 600");
+    lab.started(job, 1);
+    let file: serde_json::Value = serde_json::from_slice(&fs::read(lab.state().join("agents.json")).unwrap()).unwrap();
+    let address = file["addresses"].as_array().unwrap().last().unwrap().as_str().unwrap().to_owned();
+    let other = lab.cluster.folder().join("other.secret");
+    fs::write(&other, "00".repeat(32)).unwrap();
+    fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let mut stranger = lab.cluster.command(program());
+    stranger.args(["agent", "--no-gpus", "--manager", &address, "--secret"]).arg(&other);
+    let mut stranger = stranger.stderr(Stdio::piped()).spawn().unwrap();
+    // Neither random bytes nor a plain request get an answer.
+    for words in [&b"GET /v1/status HTTP/1.1\r\n\r\n"[..], &[0, 48], &[0xff; 70_000]] {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let _ = stream.write_all(words);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(answer.is_empty(), "{answer:?}");
+    }
+    thread::sleep(Duration::from_secs(1));
+    assert_eq!(lab.servers().len(), 1);
+    stranger.kill().unwrap();
+    let mut words = String::new();
+    stranger.stderr.take().unwrap().read_to_string(&mut words).unwrap();
+    stranger.wait().unwrap();
+    assert!(words.contains("does not have the same secret"), "{words}");
+    fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let refused =
+        lab.cluster.command(program()).args(["agent", "--no-gpus", "--manager", &address, "--secret"]).arg(&other).output().unwrap();
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("others can read the secret"), "{refused:?}");
+}
+
+#[test]
+fn an_agent_without_a_pilot_adds_its_server() {
+    let lab = need!(Lab::new());
+    lab.pool(&[]);
+    lab.text(&["pool", "pause", "gpu"]);
+    let job = lab.submit(&[], "echo here; sleep 1");
+    let mut agent = lab.cluster.command(program());
+    agent.args(["agent", "--state"]).arg(lab.state()).env("CARMA_EMU", lab.cluster.folder().join("emu-gn1")).stderr(Stdio::null());
+    let mut agent = agent.spawn().unwrap();
+    assert_eq!(lab.finished(job), 1);
+    assert!(lab.pilots().is_empty());
+    signal(agent.id(), "TERM");
+    assert!(agent.wait().unwrap().success());
+    lab.until("its server is gone", || lab.servers().is_empty());
+    assert!(LEASE < 60);
+}

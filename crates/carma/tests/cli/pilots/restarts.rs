@@ -1,0 +1,50 @@
+//! Restarts of the manager.
+
+use std::thread;
+use std::time::Duration;
+
+use carma_testing::need;
+
+use super::lab::{Lab, is_alive};
+
+#[test]
+fn attempts_continue_when_the_manager_is_killed_and_comes_back() {
+    let mut lab = need!(Lab::new());
+    lab.pool(&[]);
+    let job = lab.submit(&[], "sleep 6; echo done");
+    let process = lab.started(job, 1);
+    let waiting = lab.submit(&["--gpus", "2", "--exclusive"], "echo second");
+    lab.kill_manager();
+    thread::sleep(Duration::from_secs(1));
+    lab.up();
+    lab.until("the agent is back", || lab.servers().iter().any(|server| server["connected"] == true));
+    assert!(is_alive(process));
+    assert_eq!((lab.finished(job), lab.finished(waiting)), (1, 1), "nothing started twice");
+    assert_eq!(lab.text(&["logs", &job.to_string()]), "done\n");
+}
+
+#[test]
+fn a_job_that_ends_while_the_manager_is_away_is_not_lost() {
+    let mut lab = need!(Lab::new());
+    lab.pool(&[]);
+    let job = lab.submit(&[], "sleep 2; echo done; exit 0");
+    let process = lab.started(job, 1);
+    lab.kill_manager();
+    lab.until("it ends", || !is_alive(process));
+    lab.up();
+    assert_eq!(lab.finished(job), 1);
+    assert_eq!(lab.text(&["logs", &job.to_string()]), "done\n");
+}
+
+#[test]
+fn after_the_lease_without_a_manager_agents_end_and_jobs_start_again() {
+    let mut lab = need!(Lab::new());
+    lab.pool(&[]);
+    let job = lab.submit(&[], "test $CARMA_ATTEMPT = 1 && sleep 600; true");
+    let process = lab.started(job, 1);
+    lab.kill_manager();
+    lab.until("the job ends with its lease", || !is_alive(process));
+    lab.until("and so does the agent", || lab.agents().is_empty());
+    lab.up();
+    assert_eq!(lab.finished(job), 2);
+}
