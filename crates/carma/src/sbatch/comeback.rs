@@ -53,34 +53,34 @@ impl Comeback {
         }
         let ran_out = RanOut { shards, needed: judgement.needed, restarts: self.restarts };
         match next(gpu, ran_out, retries, &Config::default().recovery.ladder) {
-            Next::NoRetriesLeft => say(&format!("it has had {retries} retries: it fails now")),
+            Next::NoRetriesLeft => say(&format!("it may not be restarted again (--oom-retries {retries}): it fails now")),
             Next::NothingLarger => {
-                say("it had all shards of its GPU, and Slurm changes no shards to GPUs: request --gres=gpu:1 on larger GPUs")
+                say("it had all shards of its GPU, and Slurm changes no shards to GPUs: request --gres=gpu:1 on larger GPUs");
             }
             Next::Raise(more) => {
                 let wanted = format!("{more} shards ({})", size(gpu.memory_of(more)));
                 say(&format!("job {} goes back into the queue with {wanted}, retry {} of {retries}", job.0, self.restarts + 1));
-                self.requeue(job, more, say);
+                requeue(job, more, say);
             }
         }
     }
+}
 
-    /// Held first, so that it cannot start with what it had.
-    fn requeue(&self, job: &SlurmJob, shards: u64, say: impl Fn(&str)) {
-        // From the first step on, Slurm sends SIGTERM to everything in this job.
-        let slurm = Commands::within(LIMIT).surviving_term();
-        if let Err(error) = slurm.requeue_held(job) {
-            return say(&format!("it stays as it is, because Slurm does not requeue it: {error}"));
-        }
-        if let Err(error) = persist(|| slurm.set_gres(job, &format!("shard:{shards}"))) {
-            say(&format!("it keeps the shards that it had, because Slurm does not change them: {error}"));
-        }
-        // Slurm may set a later time again when the job has ended: then it waits for `cred_expire`, usually two minutes.
-        let _ = slurm.start_now(job);
-        match persist(|| slurm.release(job)) {
-            Ok(()) => say("released; a requeued job may wait for two minutes before Slurm starts it"),
-            Err(error) => say(&format!("it stays held (release it with scontrol release {}): {error}", job.0)),
-        }
+/// Puts a job back into the queue with so many shards. It is held first, so that it cannot start with what it had.
+fn requeue(job: &SlurmJob, shards: u64, say: impl Fn(&str)) {
+    // From the first step on, Slurm sends SIGTERM to everything in this job.
+    let slurm = Commands::within(LIMIT).surviving_term();
+    if let Err(error) = slurm.requeue_held(job) {
+        return say(&format!("it stays as it is, because Slurm does not requeue it: {error}"));
+    }
+    if let Err(error) = persist(|| slurm.set_gres(job, &format!("shard:{shards}"))) {
+        say(&format!("it keeps the shards that it had, because Slurm does not change them: {error}"));
+    }
+    // Slurm may set a later time again when the job has ended: then it waits for `cred_expire`, usually two minutes.
+    let _ = slurm.start_now(job);
+    match persist(|| slurm.release(job)) {
+        Ok(()) => say("released; a requeued job may wait for two minutes before Slurm starts it"),
+        Err(error) => say(&format!("it stays held (release it with scontrol release {}): {error}", job.0)),
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
         let last = |variables: &[(&str, &str)], retries| said(variables, retries).pop().unwrap();
         let job = [("SLURM_JOB_ID", "7"), ("SLURM_SHARDS_ON_NODE", "10"), ("SLURM_RESTART_COUNT", "3")];
         assert!(last(&[], 3).contains("no job of Slurm"));
-        assert_eq!(last(&job, 3), "it has had 3 retries: it fails now");
+        assert_eq!(last(&job, 3), "it may not be restarted again (--oom-retries 3): it fails now");
         assert_eq!(said(&job, 3)[0], "attempt 4 ran out of GPU memory with 10 shards (10.0 GiB): no room");
         assert!(last(&[("SLURM_JOB_ID", "7"), ("SLURM_SHARDS_ON_NODE", "40")], 3).starts_with("it had all shards"));
         assert!(last(&[job[0], job[1], ("SLURM_HET_SIZE", "2")], 3).contains("heterogeneous"));

@@ -16,6 +16,7 @@ mod releases;
 mod service;
 mod shim;
 mod simulations;
+mod slurm;
 mod submit;
 mod traces;
 
