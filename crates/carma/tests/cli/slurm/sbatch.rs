@@ -118,7 +118,7 @@ fn a_job_that_runs_out_of_memory_comes_back_under_its_number_with_more_shards() 
 fn a_job_in_a_control_group_comes_back_too() {
     let options = Options { requeue_wait: 5, control_groups: true, ..Options::default() };
     let site = Site::of(need!(Cluster::start(&options)), &[]);
-    let command = "test $SLURM_SHARDS_ON_NODE -ge 3 || { echo 'RuntimeError: CUDA error: out of memory'; exit 1; }";
+    let command = "srun sh -c \"test $SLURM_SHARDS_ON_NODE -ge 3 || { echo 'RuntimeError: CUDA error: out of memory'; exit 1; }\"";
     let job = site.submit(&["--gpu-mem", "1GiB", "--wrap", command]);
     assert_eq!(site.end(job), ("COMPLETED".to_owned(), "0:0".to_owned(), "shard:4".to_owned()), "{}", site.output_of(job));
 }
