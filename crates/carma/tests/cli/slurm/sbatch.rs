@@ -124,6 +124,23 @@ fn a_job_in_a_control_group_comes_back_too() {
 }
 
 #[test]
+fn a_job_does_not_stay_held_when_the_controller_hangs() {
+    let options = Options { requeue_wait: 5, ..Options::default() }.line("MessageTimeout=2");
+    let script = "#!/bin/bash\ntest $SLURM_SHARDS_ON_NODE -ge 3 && exit 0\necho ready\nuntil test -e go; do sleep 0.1; done\n\
+                  echo 'RuntimeError: CUDA error: out of memory'\nexit 1\n";
+    let site = Site::of(need!(Cluster::start(&options)), &[("train.sh", script)]);
+    let job = site.submit(&["--gpu-mem", "1GiB", "train.sh"]);
+    site.cluster.wait_for(|_| site.output_of(job).contains("ready"));
+    // Slurm's client gives up after two seconds, but the controller acts on its order later.
+    site.cluster.pause_controller();
+    fs::write(site.desk.join("go"), "").unwrap();
+    site.cluster.wait_for(|_| site.output_of(job).contains("goes back into the queue"));
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    site.cluster.continue_controller();
+    assert_eq!(site.end(job), ("COMPLETED".to_owned(), "0:0".to_owned(), "shard:4".to_owned()), "{}", site.output_of(job));
+}
+
+#[test]
 fn a_dry_run_says_what_is_added_and_kept() {
     let site = Site::of(
         need!(Cluster::start(&Options::default())),
