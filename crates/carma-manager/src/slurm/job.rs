@@ -7,7 +7,24 @@ use super::error::SlurmError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlurmJob(pub String);
 
+/// The state of a job in Slurm's words: `RUNNING`, `COMPLETING`, `PENDING`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlurmState(pub String);
+
+impl SlurmState {
+    /// It runs, and is not ending.
+    pub fn is_running(&self) -> bool {
+        self.0 == "RUNNING"
+    }
+}
+
 impl Commands {
+    /// The state of a job; none if Slurm does not know it any more.
+    pub fn state(&self, SlurmJob(job): &SlurmJob) -> Result<Option<SlurmState>, SlurmError> {
+        let text = self.run("squeue", &["--noheader", "--states=all", "--jobs", job, "--format=%T"])?;
+        Ok(text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| SlurmState(line.to_owned())))
+    }
+
     /// Puts a job back into the queue, held. A running one is ended.
     pub fn requeue_held(&self, SlurmJob(job): &SlurmJob) -> Result<(), SlurmError> {
         self.run("scontrol", &["requeuehold", job]).map(drop)

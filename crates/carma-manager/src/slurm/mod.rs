@@ -15,5 +15,5 @@ mod record;
 pub use commands::Commands;
 pub use error::SlurmError;
 pub use gres::{Gres, list as gres_list};
-pub use job::SlurmJob;
+pub use job::{SlurmJob, SlurmState};
 pub use node::{Node, Partition, Settings};

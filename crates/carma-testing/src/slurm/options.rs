@@ -13,7 +13,7 @@ pub struct Options {
     pub shards: usize,
     /// Processes are tracked and devices are constrained by control groups. Needs root.
     pub control_groups: bool,
-    /// The seconds that a requeued job waits before it starts again: `cred_expire`, 120 as at most sites.
+    /// The seconds that a requeued job waits before it starts again (`cred_expire`): 120 as at most sites, at least 5.
     pub requeue_wait: usize,
     /// Further lines of `slurm.conf`. A line with a key of ours replaces ours.
     pub lines: Vec<String>,

@@ -21,6 +21,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SI
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
+use super::arguments::memory;
 use super::comeback::Comeback;
 use super::site::ShardedGpu;
 use super::wrapper::{Recovery, interpreter, unwrapped};
@@ -37,7 +38,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     shards_of_gpu: u64,
     /// The memory of a GPU
-    #[arg(long, value_parser = super::memory)]
+    #[arg(long, value_parser = memory)]
     gpu_memory: MiB,
     /// How often the job may be restarted
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! How a job comes back under its own number with more shards.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use carma_core::Config;
 use carma_format::memory as size;
@@ -11,10 +11,12 @@ use carma_manager::slurm::{Commands, SlurmError, SlurmJob};
 use super::raise::{Next, RanOut, next};
 use super::wrapper::Recovery;
 
-/// The controller may be away for a moment. Slurm kills what is left of a requeued job after `KillWait`, usually 30 s.
+/// The controller may be busy for a moment. Slurm kills what is left of a requeued job after `KillWait`, usually 30 s.
 const TRIES: u32 = 3;
 const BETWEEN_TRIES: Duration = Duration::from_secs(2);
 const LIMIT: Duration = Duration::from_secs(12);
+/// A controller that is away this long may be away for hours, and the job holds its shards meanwhile.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The job that we are in.
 #[derive(Debug)]
@@ -53,34 +55,69 @@ impl Comeback {
         }
         let ran_out = RanOut { shards, needed: judgement.needed, restarts: self.restarts };
         match next(gpu, ran_out, retries, &Config::default().recovery.ladder) {
-            Next::NoRetriesLeft => say(&format!("it has had {retries} retries: it fails now")),
+            Next::NoRetriesLeft => say(&format!("it may not be restarted again (--oom-retries {retries}): it fails now")),
             Next::NothingLarger => {
-                say("it had all shards of its GPU, and Slurm changes no shards to GPUs: request --gres=gpu:1 on larger GPUs")
+                say("it had all shards of its GPU, and Slurm changes no shards to GPUs: request --gres=gpu:1 on larger GPUs");
             }
             Next::Raise(more) => {
                 let wanted = format!("{more} shards ({})", size(gpu.memory_of(more)));
                 say(&format!("job {} goes back into the queue with {wanted}, retry {} of {retries}", job.0, self.restarts + 1));
-                self.requeue(job, more, say);
+                requeue(job, more, say);
             }
         }
     }
+}
 
-    /// Held first, so that it cannot start with what it had.
-    fn requeue(&self, job: &SlurmJob, shards: u64, say: impl Fn(&str)) {
-        // From the first step on, Slurm sends SIGTERM to everything in this job.
-        let slurm = Commands::within(LIMIT).surviving_term();
-        if let Err(error) = slurm.requeue_held(job) {
-            return say(&format!("it stays as it is, because Slurm does not requeue it: {error}"));
+/// Puts a job back into the queue with so many shards. It is held first, so that it cannot start with what it had.
+fn requeue(job: &SlurmJob, shards: u64, say: impl Fn(&str)) {
+    // From the first step on, Slurm sends SIGTERM to everything in this job.
+    let slurm = Commands::within(LIMIT).surviving_term();
+    match requeue_held(job, &slurm) {
+        Requeued::Yes => {}
+        Requeued::No(error) => return say(&format!("it stays as it is, because Slurm does not requeue it: {error}")),
+        Requeued::Unknown(error) => {
+            return say(&format!(
+                "Slurm gives no answer, and may requeue it later; if it is held then, scontrol release {}: {error}",
+                job.0
+            ));
         }
-        if let Err(error) = persist(|| slurm.set_gres(job, &format!("shard:{shards}"))) {
-            say(&format!("it keeps the shards that it had, because Slurm does not change them: {error}"));
+    }
+    if let Err(error) = persist(|| slurm.set_gres(job, &format!("shard:{shards}"))) {
+        say(&format!("it keeps the shards that it had, because Slurm does not change them: {error}"));
+    }
+    // Slurm may set a later time again when the job has ended: then it waits for `cred_expire`, usually two minutes.
+    let _ = slurm.start_now(job);
+    match persist(|| slurm.release(job)) {
+        Ok(()) => say("released; a requeued job may wait for two minutes before Slurm starts it"),
+        Err(error) => say(&format!("it stays held (release it with scontrol release {}): {error}", job.0)),
+    }
+}
+
+/// Whether Slurm has taken a job back.
+#[derive(Debug)]
+enum Requeued {
+    Yes,
+    No(SlurmError),
+    Unknown(SlurmError),
+}
+
+/// Puts a job back into the queue, held. An error is no verdict: a controller that hangs acts later, and the job would stay held. So Slurm is asked what
+/// became of it, as long as it does not answer.
+fn requeue_held(job: &SlurmJob, slurm: &Commands) -> Requeued {
+    let since = Instant::now();
+    let mut refusals = 0;
+    loop {
+        let Err(error) = slurm.requeue_held(job) else { return Requeued::Yes };
+        match slurm.state(job) {
+            Ok(Some(state)) if !state.is_running() => return Requeued::Yes,
+            Ok(_) => refusals += 1,
+            Err(_) if since.elapsed() > PATIENCE => return Requeued::Unknown(error),
+            Err(_) => {}
         }
-        // Slurm may set a later time again when the job has ended: then it waits for `cred_expire`, usually two minutes.
-        let _ = slurm.start_now(job);
-        match persist(|| slurm.release(job)) {
-            Ok(()) => say("released; a requeued job may wait for two minutes before Slurm starts it"),
-            Err(error) => say(&format!("it stays held (release it with scontrol release {}): {error}", job.0)),
+        if refusals == TRIES || matches!(error, SlurmError::NotInstalled(_)) {
+            return Requeued::No(error);
         }
+        thread::sleep(BETWEEN_TRIES);
     }
 }
 
@@ -120,7 +157,7 @@ mod tests {
         let last = |variables: &[(&str, &str)], retries| said(variables, retries).pop().unwrap();
         let job = [("SLURM_JOB_ID", "7"), ("SLURM_SHARDS_ON_NODE", "10"), ("SLURM_RESTART_COUNT", "3")];
         assert!(last(&[], 3).contains("no job of Slurm"));
-        assert_eq!(last(&job, 3), "it has had 3 retries: it fails now");
+        assert_eq!(last(&job, 3), "it may not be restarted again (--oom-retries 3): it fails now");
         assert_eq!(said(&job, 3)[0], "attempt 4 ran out of GPU memory with 10 shards (10.0 GiB): no room");
         assert!(last(&[("SLURM_JOB_ID", "7"), ("SLURM_SHARDS_ON_NODE", "40")], 3).starts_with("it had all shards"));
         assert!(last(&[job[0], job[1], ("SLURM_HET_SIZE", "2")], 3).contains("heterogeneous"));

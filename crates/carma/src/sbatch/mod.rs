@@ -6,6 +6,7 @@
 //!  scontrol show node ─► site ───────────────────────────────────────┘           (in the job)
 //! ```
 
+mod arguments;
 mod attempt;
 mod comeback;
 mod given;
@@ -19,20 +20,19 @@ mod view;
 mod wrapper;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
-use carma_core::{Config, MiB};
+use carma_core::Config;
 use carma_manager::slurm::Commands;
-use clap::{Args, Command, FromArgMatches};
+use clap::Args;
 
+use self::arguments::{Options, takes_value};
 pub(crate) use self::attempt::{RunArguments, run as run_attempt};
 use self::given::Request;
 use self::options::Line;
 use self::plan::{Facts, Plan};
 use self::submission::{Batch, Submission};
-use crate::units::bytes;
 
 /// Restarts after out-of-memory errors, unless the user says otherwise.
 const RETRIES: u32 = 3;
@@ -59,75 +59,6 @@ pub(crate) struct Arguments {
     /// Options of sbatch, the script and its arguments.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "SBATCH")]
     words: Vec<String>,
-}
-
-/// Our own options.
-#[derive(Debug, Default, Args)]
-struct Options {
-    /// GPU memory that it needs: 12GiB, or a bare number of MiB. (--mem is sbatch's,
-    /// for host memory.)
-    #[arg(long, value_name = "SIZE")]
-    gpu_mem: Option<String>,
-    /// What describes its model, to estimate its memory by.
-    #[arg(long, value_name = "FILE")]
-    model: Option<PathBuf>,
-    /// Samples a step, for the estimate.
-    #[arg(long, value_name = "N")]
-    batch_size: Option<u32>,
-    /// dry-run: run the script's Python command without a GPU first and see what it
-    /// allocates.
-    #[arg(long, value_name = "HOW")]
-    estimate: Option<String>,
-    /// Memory of a GPU of the site, if its type in Slurm does not tell.
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
-    gpu_memory: Option<MiB>,
-    /// Start it again with more shards after it ran out of GPU memory, so many times
-    /// [default: 3].
-    #[arg(long, value_name = "N")]
-    oom_retries: Option<u32>,
-    /// Say what would be submitted and why, and submit nothing.
-    #[arg(long)]
-    dry_run: bool,
-}
-
-impl Options {
-    /// These options, where they are not given here.
-    fn or(self, other: Self) -> Self {
-        Self {
-            gpu_mem: self.gpu_mem.or(other.gpu_mem),
-            model: self.model.or(other.model),
-            batch_size: self.batch_size.or(other.batch_size),
-            estimate: self.estimate.or(other.estimate),
-            gpu_memory: self.gpu_memory.or(other.gpu_memory),
-            oom_retries: self.oom_retries.or(other.oom_retries),
-            dry_run: self.dry_run || other.dry_run,
-        }
-    }
-
-    /// Takes our options out of a line for sbatch.
-    fn take_from(line: &mut Line) -> Result<Self> {
-        let ours = |name: &str| takes_value(name).is_some();
-        let (own, others) = std::mem::take(&mut line.options).into_iter().partition(|given| ours(&given.name));
-        line.options = others;
-        let own: Vec<options::Given> = own;
-        let words = own.into_iter().flat_map(|given| given.words);
-        let command = Self::augment_args(Command::new("carma sbatch").no_binary_name(true));
-        Ok(Self::from_arg_matches(&command.try_get_matches_from(words)?)?)
-    }
-}
-
-/// Whether an option of ours has a value.
-fn takes_value(name: &str) -> Option<bool> {
-    let command = Options::augment_args(Command::new(""));
-    let found = command.get_arguments().find(|argument| argument.get_long() == Some(name));
-    found.map(|argument| argument.get_action().takes_values())
-}
-
-fn memory(text: &str) -> Result<MiB, String> {
-    match bytes(text)? >> 20 {
-        0 => Err(format!("`{text}` is less than 1 MiB")),
-        size => Ok(MiB(size)),
-    }
 }
 
 pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitCode> {
@@ -159,7 +90,9 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
         return Ok(ExitCode::SUCCESS);
     }
     if request.first(&["quiet"]).is_none() {
-        view::notes(&plan).iter().for_each(|note| eprintln!("carma: {note}"));
+        for note in view::notes(&plan) {
+            eprintln!("carma: {note}");
+        }
     }
     submission.submit(&sbatch)
 }
@@ -167,18 +100,14 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
 /// The partitions that the job may go to: those it names, or Slurm's default.
 fn partitions(slurm: &Commands, request: &Request) -> Result<Vec<String>> {
     let all = slurm.partitions()?;
-    match request.value("partition") {
-        Some(named) => {
-            let named: Vec<String> = named.split(',').map(str::to_owned).collect();
-            if let Some(unknown) = named.iter().find(|name| all.iter().all(|partition| partition.name != **name)) {
-                bail!("Slurm has no partition {unknown:?}");
-            }
-            Ok(named)
+    if let Some(named) = request.value("partition") {
+        let named: Vec<String> = named.split(',').map(str::to_owned).collect();
+        if let Some(unknown) = named.iter().find(|name| all.iter().all(|partition| partition.name != **name)) {
+            bail!("Slurm has no partition {unknown:?}");
         }
-        None => {
-            let default: Vec<String> = all.into_iter().filter(|partition| partition.is_default).map(|partition| partition.name).collect();
-            ensure!(!default.is_empty(), "Slurm has no default partition: name one with --partition");
-            Ok(default)
-        }
+        return Ok(named);
     }
+    let default: Vec<String> = all.into_iter().filter(|partition| partition.is_default).map(|partition| partition.name).collect();
+    ensure!(!default.is_empty(), "Slurm has no default partition: name one with --partition");
+    Ok(default)
 }

@@ -12,7 +12,7 @@ use carma_manager::request::{JobCommand, JobRequest};
 use carma_manager::submission::{Key, OptionValue, Place, Source};
 use serde::Deserialize;
 
-use super::Options;
+use super::arguments::Options;
 use crate::progress::with_spinner;
 use crate::submit::caller;
 
@@ -34,19 +34,19 @@ struct Answer {
 /// The job as `carma submit` would read it: `#CARMA` lines count here too. What CARMA does not understand of `#SBATCH` lines is for Slurm.
 pub(super) fn job_request(name: &str, text: &str, arguments: &[String], options: &Options) -> Result<JobRequest> {
     let caller = caller()?;
-    let flag = |name: &str, value: String| {
+    let flag = |(option, name): (&str, &str), value: String| {
         let key = Key::find(name)?;
-        Ok::<_, anyhow::Error>(OptionValue { key, value, place: Place { key: Some(format!("--{name}")), ..Place::default() } })
+        Ok::<_, anyhow::Error>(OptionValue { key, value, place: Place { key: Some(format!("--{option}")), ..Place::default() } })
     };
     let mut flags = Vec::new();
     let given = [
-        ("mem", options.gpu_mem.clone()),
-        ("model", options.model.as_ref().map(|model| model.display().to_string())),
-        ("batch", options.batch_size.map(|batch| batch.to_string())),
-        ("estimate", options.estimate.clone()),
+        (("gpu-mem", "mem"), options.gpu_mem.clone()),
+        (("model", "model"), options.model.as_ref().map(|model| model.display().to_string())),
+        (("batch-size", "batch"), options.batch_size.map(|batch| batch.to_string())),
+        (("estimate", "estimate"), options.estimate.clone()),
     ];
-    for (name, value) in given {
-        flags.extend(value.map(|value| flag(name, value)).transpose()?);
+    for (names, value) in given {
+        flags.extend(value.map(|value| flag(names, value)).transpose()?);
     }
     let read = |text: &str| Source::Text { name, text, arguments: arguments.to_owned() }.submissions(&flags, &caller);
     let submissions = read(text).or_else(|_| {

@@ -46,8 +46,10 @@ const SWITCHES: [&str; 23] = [
     "version",
     "wait",
 ];
-/// The same by their letters. `k` and `s` may have a value in the same word.
+/// The same by their letters.
 const SWITCH_LETTERS: &str = "HhkOQsvVW";
+/// Those that may have a value in the same word.
+const OPTIONAL_LETTERS: &str = "ks";
 /// Letters of options that matter here.
 const LETTERS: [(char, &str); 6] = [('G', "gpus"), ('N', "nodes"), ('o', "output"), ('p', "partition"), ('Q', "quiet"), ('M', "clusters")];
 
@@ -60,26 +62,22 @@ impl Line {
             if word == "--" {
                 break;
             }
-            let mut given = match word.strip_prefix("--") {
+            let given = match word.strip_prefix("--") {
                 Some(long) => {
                     let (name, attached) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value.to_owned())));
                     let valued = own(name).unwrap_or(!SWITCHES.contains(&name));
                     Given { name: name.to_owned(), value: attached, words: vec![word.clone()] }.or_next(valued, &mut words)
                 }
                 None if word.len() > 1 && word.starts_with('-') => {
-                    let (switches, letter) = cluster(&word[1..]);
-                    line.options.extend(switches.chars().map(|switch| Given { words: Vec::new(), ..letter_option(switch, None) }));
-                    match letter {
-                        Some((letter, attached)) => letter_option(letter, attached).or_next(true, &mut words),
-                        None => line.options.pop().unwrap_or_else(|| letter_option('-', None)),
-                    }
+                    let Cluster { switches, letter, attached, valued } = Cluster::of(&word[1..]);
+                    line.options.extend(switches.chars().map(|switch| Given { name: name_of(switch), value: None, words: Vec::new() }));
+                    Given { name: name_of(letter), value: attached, words: vec![word.clone()] }.or_next(valued, &mut words)
                 }
                 _ => {
                     line.rest.push(word.clone());
                     break;
                 }
             };
-            given.words[..].first().is_none_or(|first| first != word).then(|| given.words.insert(0, word.clone()));
             line.options.push(given);
         }
         line.rest.extend(words.cloned());
@@ -98,21 +96,27 @@ impl Given {
     }
 }
 
-/// The switches at the beginning of a word of letters, and the letter that has a value, with what follows it.
-fn cluster(letters: &str) -> (&str, Option<(char, Option<String>)>) {
-    let valued = letters.char_indices().find(|(_, letter)| !SWITCH_LETTERS.contains(*letter));
-    let Some((place, letter)) = valued else { return (letters, None) };
-    let after = &letters[place + letter.len_utf8()..];
-    // What follows -k or -s is its value, which matters nowhere here.
-    if letters[..place].ends_with(['k', 's']) {
-        return (&letters[..place], None);
-    }
-    (&letters[..place], Some((letter, (!after.is_empty()).then(|| after.to_owned()))))
+/// Short options in one word: switches, and one more letter that may have a value.
+struct Cluster<'a> {
+    switches: &'a str,
+    letter: char,
+    attached: Option<String>,
+    valued: bool,
 }
 
-fn letter_option(letter: char, value: Option<String>) -> Given {
-    let name = LETTERS.iter().find(|(known, _)| *known == letter).map_or_else(|| letter.to_string(), |(_, name)| (*name).to_owned());
-    Given { name, value, words: Vec::new() }
+impl<'a> Cluster<'a> {
+    fn of(letters: &'a str) -> Self {
+        let ends = |letter: char| !SWITCH_LETTERS.contains(letter) || OPTIONAL_LETTERS.contains(letter);
+        let last = letters.char_indices().find(|(_, letter)| ends(*letter)).or_else(|| letters.char_indices().next_back());
+        let (place, letter) = last.unwrap_or((0, '-'));
+        let after = letters.get(place + letter.len_utf8()..).unwrap_or_default();
+        let attached = (!after.is_empty()).then(|| after.to_owned());
+        Self { switches: &letters[..place], letter, attached, valued: !SWITCH_LETTERS.contains(letter) }
+    }
+}
+
+fn name_of(letter: char) -> String {
+    LETTERS.iter().find(|(known, _)| *known == letter).map_or_else(|| letter.to_string(), |(_, name)| (*name).to_owned())
 }
 
 /// The options in the `#SBATCH` lines of a script: those before its first command.
@@ -151,6 +155,7 @@ mod tests {
             ("--gpu-mem 20GiB -J x a.sh", "gpu-mem=20GiB J=x", "a.sh"),
             ("--unknown value a.sh", "unknown=value", "a.sh"),
             ("-W a.sh", "W=-", "a.sh"),
+            ("-Hk -Hkno a.sh", "H=- k=- H=- k=no", "a.sh"),
         ] {
             assert_eq!(read(text), (options.to_owned(), rest.to_owned()), "{text}");
         }

@@ -184,18 +184,15 @@ impl Plan {
             Gpus::None => {}
             Gpus::Unclear => self.notes.push("no --mem is added: how many GPUs it has on a node is not known".to_owned()),
             Gpus::Whole(count) => {
-                let reason = format!("host memory: the node's for each GPU, {}", size(share));
+                let reason = format!("host memory: the {} that a node has for each GPU", size(share));
                 self.add(format!("--mem={}M", share.0 * count), reason);
             }
             Gpus::Shards(shards) => {
                 let of_gpu = facts.kinds.iter().map(|kind| kind.shards).filter(|shards| *shards > 0).min().unwrap_or(1);
-                let memory = MiB(share.0 * shards.min(of_gpu) / of_gpu).max(LEAST_HOST.min(share));
-                let reason = format!(
-                    "host memory: as of GPU memory, at least {} (the node has {} for each GPU)",
-                    size(LEAST_HOST.min(share)),
-                    size(share)
-                );
-                self.add(format!("--mem={}M", memory.0), reason);
+                let (shards, least) = (shards.min(of_gpu), LEAST_HOST.min(share));
+                let memory = MiB(share.0 * shards / of_gpu).max(least);
+                let of_share = format!("{shards}/{of_gpu} of the {} that a node has for each GPU", size(share));
+                self.add(format!("--mem={}M", memory.0), format!("host memory: {of_share}, at least {}", size(least)));
             }
         }
     }

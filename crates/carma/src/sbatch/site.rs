@@ -118,7 +118,7 @@ mod tests {
     fn kinds_are_those_of_the_partition() {
         let a100 = Kind { gpu: Some("a100".to_owned()), shards: 40, host: MiB(100_000) };
         let v100 = Kind { gpu: Some("v100".to_owned()), shards: 0, host: MiB(50_000) };
-        assert_eq!(kinds(&nodes(), &["gpu"]), [a100.clone()]);
+        assert_eq!(kinds(&nodes(), &["gpu"]), std::slice::from_ref(&a100));
         assert_eq!(kinds(&nodes(), &["all"]), [a100, v100.clone()]);
         assert_eq!(kinds(&nodes(), &["old"]), [v100]);
         assert_eq!(kinds(&nodes(), &["none"]), []);
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn unknown_types_need_the_users_word() {
         let odd = Kind { gpu: Some("big".to_owned()), shards: 10, host: MiB(1) };
-        let error = sharded(&[odd.clone()], None).unwrap_err().to_string();
+        let error = sharded(std::slice::from_ref(&odd), None).unwrap_err().to_string();
         assert!(error.contains("GPUs of type \"big\"") && error.contains("--gpu-memory 40GiB"), "{error}");
         assert_eq!(sharded(&[odd], Some(MiB(1024))).unwrap(), [ShardedGpu { shards: 10, memory: MiB(1024) }]);
     }

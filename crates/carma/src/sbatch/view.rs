@@ -18,7 +18,7 @@ pub(super) fn notes(plan: &Plan) -> Vec<String> {
 /// The command, and the reasons.
 pub(super) fn dry_run(submission: &Submission<'_>, output: &mut impl Write) -> Result<()> {
     let name = submission.plan.recovery.map(|_| submission.batch.name.as_str());
-    let words: Vec<String> = submission.arguments(name).iter().map(|word| quoted(word).into_owned()).collect();
+    let words: Vec<String> = submission.arguments(name).iter().map(|word| shown(word)).collect();
     writeln!(output, "sbatch {}", words.join(" "))?;
     for note in notes(submission.plan) {
         writeln!(output, "{}", wrapped(&note))?;
@@ -32,4 +32,10 @@ pub(super) fn dry_run(submission: &Submission<'_>, output: &mut impl Write) -> R
         writeln!(output, "{}", wrapped(&note))?;
     }
     Ok(writeln!(output, "Nothing was submitted.")?)
+}
+
+/// A word for a shell. Options of Slurm need no quotes.
+fn shown(word: &str) -> String {
+    let plain = !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_=:.,/%+@".contains(letter));
+    if plain { word.to_owned() } else { quoted(word).into_owned() }
 }

@@ -79,7 +79,7 @@ fn header(script: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// A number that the script does not have behind a mark, such as that of a wrapped script.
 fn free_mark(script: &[u8]) -> u32 {
-    (1..).find(|mark| unwrapped(&[b"\n", script].concat(), *mark).is_none()).unwrap_or_default()
+    (1..u32::MAX).find(|mark| unwrapped(script, *mark).is_none()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -97,6 +97,19 @@ mod tests {
         let again = wrapped(&text, "/carma".as_ref(), RECOVERY);
         assert_eq!(unwrapped(&again, 2).unwrap(), text, "a script with such a mark is no problem");
         assert_eq!(unwrapped(b"#!/bin/sh\n", 1), None);
+    }
+
+    #[test]
+    fn a_node_without_carma_runs_the_script_all_the_same() {
+        let script =
+            wrapped(b"#!/bin/bash -u\necho \"$# $1 $BASH_VERSION\" | cut -c 1-6\nexit 5\n", "/nonexistent/carma".as_ref(), RECOVERY);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("script");
+        std::fs::write(&file, script).unwrap();
+        let output = std::process::Command::new("sh").arg(file).args(["a b", "c"]).env("TMPDIR", folder.path()).output().unwrap();
+        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref()), (Some(5), "2 a b \n"));
+        let said = "[carma: /nonexistent/carma is not on this node: the script runs without it]\n";
+        assert_eq!(String::from_utf8_lossy(&output.stderr), said);
     }
 
     #[test]

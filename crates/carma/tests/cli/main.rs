@@ -17,6 +17,7 @@ mod releases;
 mod service;
 mod shim;
 mod simulations;
+mod slurm;
 mod submit;
 mod traces;
 

@@ -93,7 +93,7 @@ fn a_pilot_that_slurm_forgets_is_replaced() {
     let first = lab.pilots();
     // A controller that loses its state knows no job.
     lab.cluster.kill_controller();
-    let state = lab.cluster.folder().join("ctl");
+    let state = lab.cluster.folder().join("state");
     fs::read_dir(state).unwrap().flatten().for_each(|entry| drop(fs::remove_file(entry.path())));
     lab.cluster.start_controller();
     lab.until("another one is requested", || lab.pilots().len() == 1 && lab.pilots()[0].split('|').nth(1) != first[0].split('|').nth(1));

@@ -36,7 +36,7 @@ impl Lab {
             Machine::create(&cluster.folder().join(format!("emu-{node}")), &gpus, 1.0, Some(program())).unwrap()
         };
         let machines = cluster.nodes().iter().map(machine).collect();
-        let state = cluster.folder().join("state");
+        let state = cluster.folder().join("carma");
         fs::create_dir(&state).unwrap();
         fs::write(state.join("carma.toml"), format!("[manager.agents]\nlease = {LEASE}\ngrace = 1\n")).unwrap();
         let mut lab = Self { cluster, manager: None, state, _machines: machines };

@@ -1,0 +1,3 @@
+//! CARMA with a real Slurm.
+
+mod sbatch;
