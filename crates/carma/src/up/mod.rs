@@ -2,6 +2,7 @@
 
 mod log;
 mod signals;
+mod state;
 mod watchdog;
 
 use std::collections::BTreeMap;
@@ -23,7 +24,6 @@ use carma_manager::engine::{Engine, Setup, World};
 use carma_manager::open_files;
 use carma_manager::places::{Places, create_private};
 use carma_manager::serve::{Server, Serving};
-use carma_manager::store::Store;
 use carma_manager::supervise::{enforceable, prepare_own_group};
 use clap::Args;
 use sd_notify::NotifyState;
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return detach(&places);
     }
     arguments.log.start()?;
-    let signals = signals::catch()?;
+    let mut signals = signals::catch()?;
     // Every connection and every attempt takes some of the files that a process may have open.
     open_files::raise_limit();
     prepare_own_group();
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         tracing::warn!("{warning}");
     }
     let (driver, world) = if arguments.no_gpus { (None, no_gpus()) } else { world()? };
-    let store = Arc::new(Store::open(places.database())?);
+    let store = Arc::new(state::open(&places, &mut signals)?);
     let record = arguments.record.as_ref().map(std::path::absolute).transpose()?;
     let program = std::env::current_exe().context("cannot say which program this is")?;
     let setup = Setup {
@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let settings = serving.settings.clone();
     let server = Server::bind(serving)?;
     let (address, metrics) = (server.address(), server.metrics_address());
-    let engine = Engine::start(setup, store, &handle, arriving)?;
+    let engine = Engine::start(setup, Arc::clone(&store), &handle, arriving)?;
     watchdog::start(&handle, &settings)?;
     handle_signals(signals, handle.clone(), places.configuration.clone(), settings)?;
     tracing::info!("manages {words}; listens on {}", places.socket.display());
@@ -126,6 +126,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     let _ = stop.send(());
     serving.join().unwrap_or(Ok(()))?;
+    // Other threads may still have the store, so that it would not be closed by itself.
+    store.close();
     ensure!(ended_well, "the engine broke: start the manager again, and nothing is lost");
     tracing::info!("stopped; jobs that run go on");
     Ok(())
@@ -187,11 +189,15 @@ fn detach(places: &Places) -> Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     let mut child = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn()?;
-    let until = Instant::now() + TIMEOUT;
+    let mut until = Instant::now() + TIMEOUT;
+    let mut waits = false;
+    let written = || {
+        let written = fs::read(&log).unwrap_or_default();
+        String::from_utf8_lossy(written.get(begins as usize..).unwrap_or_default()).into_owned()
+    };
     loop {
         if let Some(status) = child.try_wait()? {
-            let written = fs::read(&log).unwrap_or_default();
-            let written = String::from_utf8_lossy(written.get(begins as usize..).unwrap_or_default());
+            let written = written();
             // The error comes last, after lines of the log.
             let error = written.rsplit_once("\ncarma: ").map_or(&*written, |(_, error)| error).trim().trim_start_matches("carma: ");
             bail!("the manager did not start ({status}): {error}");
@@ -199,6 +205,11 @@ fn detach(places: &Places) -> Result<()> {
         if answers(&places.socket, child.id()) {
             println!("The manager runs as process {}; its log is {}", child.id(), log.display());
             return Ok(());
+        }
+        if !waits && written().contains(state::WAITING) {
+            waits = true;
+            until += state::LONGEST_WAIT;
+            eprintln!("carma: another manager had this state; {}", state::WAITING);
         }
         ensure!(Instant::now() < until, "the manager does not answer yet; its log is {}", log.display());
         thread::sleep(Duration::from_millis(20));

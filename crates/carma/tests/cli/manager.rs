@@ -15,6 +15,7 @@ mod faults;
 mod hostile;
 mod injected_faults;
 mod lab;
+mod lease;
 mod life;
 mod limits;
 mod log;
