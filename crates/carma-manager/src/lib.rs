@@ -11,6 +11,7 @@ pub mod attempt;
 pub mod bridge;
 pub mod client;
 pub mod configuration;
+pub mod contact;
 mod credentials;
 pub mod ending;
 pub mod engine;

@@ -167,6 +167,9 @@ impl EngineState {
         match input {
             Input::Task { user, task } => return self.add_task(user, task),
             Input::Written(Ok(())) => {
+                if let Err(error) = self.writer.confirm() {
+                    return self.give_up(&error);
+                }
                 let effects = self.writer.written();
                 self.carry_out(effects);
             }

@@ -89,6 +89,11 @@ impl Lease {
         self.timing.renewal.saturating_sub(self.renewed.elapsed())
     }
 
+    /// The time without a renewal after which another host may take over.
+    pub(super) const fn expiry(&self) -> Duration {
+        self.timing.expiry
+    }
+
     /// Gives it back, so that the next manager starts at once on any host.
     pub(super) fn release(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.execute("DELETE FROM lease WHERE nonce = ?1", params![self.nonce]).map(drop)

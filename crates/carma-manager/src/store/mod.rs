@@ -147,6 +147,11 @@ impl Store {
         self.writer.when_lost(act);
     }
 
+    /// Whether no other manager can have taken over since the last commit. A process that was stopped, or a host that slept, may have to look first.
+    pub fn is_current(&self) -> bool {
+        self.writer.is_current()
+    }
+
     /// Writes what waits and gives the lease back. Later writes fail. Dropping the store does the same, but other threads may keep it.
     pub fn close(&self) {
         self.writer.close();

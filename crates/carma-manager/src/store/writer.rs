@@ -3,11 +3,14 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rusqlite::Connection;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::apply::apply;
 use super::change::Change;
@@ -50,6 +53,7 @@ pub(super) struct Writer {
     batches: Option<SyncSender<Batch>>,
     thread: Option<JoinHandle<()>>,
     watchers: Arc<Watchers>,
+    expiry: Duration,
 }
 
 /// Who hears of the thread.
@@ -57,6 +61,8 @@ pub(super) struct Writer {
 struct Watchers {
     heartbeat: OnceLock<Heartbeat>,
     lost: OnceLock<Box<dyn Fn(&WriteError) + Send + Sync>>,
+    /// When the lease was last found to be this manager's, by the clock that goes on while the host sleeps.
+    confirmed: AtomicU64,
 }
 
 impl fmt::Debug for Watchers {
@@ -75,9 +81,16 @@ impl Writer {
     pub(super) fn start(connection: Connection, lease: Lease, path: PathBuf) -> io::Result<Self> {
         let (batches, waiting) = sync_channel(MAX_WAITING);
         let watchers = Arc::<Watchers>::default();
+        watchers.confirmed.store(boot_millis(), Ordering::Relaxed);
+        let expiry = lease.expiry();
         let thread = Thread { connection, lease, path, watchers: Arc::clone(&watchers), is_lost: false };
         let thread = thread::Builder::new().name("store".to_owned()).spawn(move || thread.write_all(&waiting))?;
-        Ok(Self { batches: Some(batches), thread: Some(thread), watchers })
+        Ok(Self { batches: Some(batches), thread: Some(thread), watchers, expiry })
+    }
+
+    /// Whether a commit has shown lately that the lease is still this manager's, so that no other can have it.
+    pub(super) fn is_current(&self) -> bool {
+        boot_millis().saturating_sub(self.watchers.confirmed.load(Ordering::Relaxed)) < self.expiry.as_millis() as u64
     }
 
     /// The thread beats from now on.
@@ -192,8 +205,11 @@ impl Thread {
         if self.is_lost {
             return Err(ApplyError::TakenOver(None));
         }
-        let renews = self.lease.is_due();
+        let (renews, began) = (self.lease.is_due(), boot_millis());
         let written = self.transact(group);
+        if written.is_ok() {
+            self.watchers.confirmed.store(began, Ordering::Relaxed);
+        }
         match &written {
             Ok(_) if renews => self.lease.renewed(),
             Err(error @ ApplyError::TakenOver(_)) => {
@@ -217,6 +233,11 @@ impl Thread {
         }
         written
     }
+}
+
+fn boot_millis() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
 }
 
 fn write_each(connection: &Connection, group: &[Batch]) -> Result<Vec<Result<(), ApplyError>>, ApplyError> {

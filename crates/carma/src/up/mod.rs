@@ -1,11 +1,14 @@
 //! `carma up`: the manager, in the foreground or on its own.
 
+mod in_slurm;
 mod log;
+mod network;
 mod signals;
 mod state;
 mod watchdog;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -52,6 +55,17 @@ pub(crate) struct Arguments {
     /// Write every event and decision to this file, for carma replay-log.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Let your own commands on other hosts with the same state folder reach it, encrypted (`manager.json` in the state folder).
+    #[arg(long)]
+    network: bool,
+    /// Submit the manager as a small job of Slurm: 2 cores, 2 GiB, a day, after which it queues itself again.
+    ///
+    /// It manages no GPUs of its own node unless the arguments for sbatch request some. Commands on other hosts reach it as with --network.
+    #[arg(long, conflicts_with = "detach")]
+    in_slurm: bool,
+    /// Arguments for sbatch, which override the defaults: `-- --partition cpu --time 7-0`.
+    #[arg(last = true, value_name = "SBATCH ARGUMENTS", requires = "in_slurm")]
+    sbatch: Vec<OsString>,
     #[command(flatten)]
     log: log::LogArguments,
 }
@@ -65,6 +79,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(file) = &arguments.config {
         ensure!(file.exists(), "there is no file {}", file.display());
         places.configuration.clone_from(file);
+    }
+    if arguments.in_slurm {
+        return in_slurm::submit(&places, &arguments.sbatch);
     }
     if arguments.detach {
         return detach(&places);
@@ -104,9 +121,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         program,
     };
     let settings = serving.settings.clone();
-    let server = Server::bind(serving)?;
+    let invitation = network::invite(arguments.network, &places, &settings)?;
+    let server = match &invitation {
+        Some(invitation) => Server::bind_with(serving, &invitation.network)?,
+        None => Server::bind(serving)?,
+    };
     let (address, metrics) = (server.address(), server.metrics_address());
     let engine = Engine::start(setup, Arc::clone(&store), &handle, arriving)?;
+    // Only now: until here, a manager that could not start would have replaced the file of another.
+    let published = network::publish(invitation, address)?;
     watchdog::start(&handle, &settings)?;
     handle_signals(signals, handle.clone(), places.configuration.clone(), settings)?;
     tracing::info!("manages {words}; listens on {}", places.socket.display());
@@ -126,6 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     let _ = stop.send(());
     serving.join().unwrap_or(Ok(()))?;
+    drop(published);
     // Other threads may still have the store, so that it would not be closed by itself.
     store.close();
     ensure!(ended_well, "the engine broke: start the manager again, and nothing is lost");

@@ -13,6 +13,7 @@ mod end_to_end;
 mod estimates;
 mod faults;
 mod hostile;
+mod in_slurm;
 mod injected_faults;
 mod lab;
 mod lease;

@@ -100,8 +100,10 @@ fn after_a_takeover_the_old_manager_changes_nothing() {
     let (lost, is_lost) = channel();
     old.when_lost(move |error| lost.send(error.clone()).unwrap());
     let kept = submit(&old);
+    assert!(old.is_current());
     let new = open(&lab, "node").unwrap();
     let after = submit(&new);
+    assert!(new.is_current() && !old.is_current(), "a commit before the silence proves nothing");
     let by = Some(Holder { host: "node".to_owned(), pid: std::process::id() });
     let taken_over = WriteError::TakenOver { by };
     assert_eq!(old.write([finished(kept, carma_core::Outcome::Cancelled, NOW)]).wait(), Err(taken_over.clone()));

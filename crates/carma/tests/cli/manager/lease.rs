@@ -30,7 +30,9 @@ fn said(state: &Path, host: &str) -> String {
     fs::read_to_string(log(state, host)).unwrap()
 }
 
-fn answers(state: &Path, manager: &Child) {
+fn answers(state: &Path, host: &str, manager: &Child) {
+    // The socket may still be that of a manager that is stopped and never answers.
+    until(|| said(state, host).contains("listens on").then_some(()));
     until(|| {
         let status = Client::at(Address::Socket(state.join("carma.sock"))).and_then(|mut client| client.status());
         status.ok().filter(|status| status.pid == manager.id())
@@ -46,7 +48,7 @@ fn one_manager_on_two_hosts() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let mut login = start(&state, "login");
-    answers(&state, &login);
+    answers(&state, "login", &login);
     // Alive, it is not replaced.
     let mut refused = start(&state, "node");
     assert!(!until(|| refused.try_wait().unwrap()).success());
@@ -55,25 +57,25 @@ fn one_manager_on_two_hosts() {
     // Silent, it is, after its lease; and it ends as soon as it comes back.
     signal(&login, Signal::STOP);
     let mut node = start(&state, "node");
-    answers(&state, &node);
+    answers(&state, "node", &node);
     assert!(said(&state, "node").contains("another manager on login had this state"), "{}", said(&state, "node"));
     signal(&login, Signal::CONT);
     assert_eq!(until(|| login.try_wait().unwrap()).code(), Some(1));
     let named = format!("another manager has taken over (the manager on node with process number {})", node.id());
     assert!(said(&state, "login").contains(&named), "{}", said(&state, "login"));
-    answers(&state, &node);
+    answers(&state, "node", &node);
     // Killed, it is replaced on its host at once.
     node.kill().unwrap();
     node.wait().unwrap();
     node = start(&state, "node");
-    answers(&state, &node);
+    answers(&state, "node", &node);
     assert!(!said(&state, "node").contains("waiting"), "{}", said(&state, "node"));
     // Stopped in order, it is replaced anywhere at once.
     signal(&node, Signal::TERM);
     assert!(until(|| node.try_wait().unwrap()).success());
     let began = Instant::now();
     let mut login = start(&state, "login");
-    answers(&state, &login);
+    answers(&state, "login", &login);
     assert!(!said(&state, "login").contains("waiting") && began.elapsed() < Duration::from_secs(20));
     signal(&login, Signal::TERM);
     assert!(until(|| login.try_wait().unwrap()).success());
