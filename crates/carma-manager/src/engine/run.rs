@@ -215,7 +215,7 @@ impl EngineState {
             match effect {
                 Effect::Answer(answer) => answer(Err(unavailable(&reason))),
                 Effect::Signal(attempt, signal) if !is_final && self.cancellations.contains(attempt.job) => {
-                    self.attempts.signal(attempt, signal)
+                    self.attempts.signal(attempt, signal);
                 }
                 _ => {}
             }

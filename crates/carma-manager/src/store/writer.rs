@@ -27,6 +27,9 @@ const MAX_AT_ONCE: usize = 1_024;
 /// Called when a batch is written or has failed.
 type Done = Box<dyn FnOnce(Result<(), WriteError>) + Send>;
 
+/// Called when another manager has taken over.
+type Lost = Box<dyn Fn(&WriteError) + Send + Sync>;
+
 /// Changes that are written together, and the callback.
 struct Batch {
     changes: Vec<Change>,
@@ -60,7 +63,7 @@ pub(super) struct Writer {
 #[derive(Default)]
 struct Watchers {
     heartbeat: OnceLock<Heartbeat>,
-    lost: OnceLock<Box<dyn Fn(&WriteError) + Send + Sync>>,
+    lost: OnceLock<Lost>,
     /// When the lease was last found to be this manager's, by the clock that goes on while the host sleeps.
     confirmed: AtomicU64,
 }

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use carma_manager::contact;
 use carma_manager::places::{Places, create_private};
+use clap::Args;
 
 /// What sbatch gets first; later arguments override it. The signal leaves time to stop in order.
 const DEFAULTS: [&str; 8] = [
@@ -41,8 +42,26 @@ if [ -n "$again" ]; then scontrol requeue "$SLURM_JOB_ID"; fi
 exit "$code"
 "#;
 
-/// Submits the manager.
-pub(super) fn submit(places: &Places, arguments: &[OsString]) -> Result<()> {
+#[derive(Debug, Args)]
+pub(super) struct SlurmArguments {
+    /// Submit the manager as a small job of Slurm: 2 cores, 2 GiB, a day, after which it queues itself again.
+    ///
+    /// It manages no GPUs of its own node unless the arguments for sbatch request some. Commands on other hosts reach it as with --network.
+    #[arg(long, conflicts_with = "detach", help_heading = "Slurm")]
+    pub(super) in_slurm: bool,
+    /// Arguments for sbatch, which override the defaults: `-- --partition cpu --time 7-0`.
+    #[arg(last = true, value_name = "SBATCH ARGUMENTS", requires = "in_slurm", help_heading = "Slurm")]
+    sbatch: Vec<OsString>,
+}
+
+impl SlurmArguments {
+    /// Submits the manager.
+    pub(super) fn submit(&self, places: &Places) -> Result<()> {
+        submit(places, &self.sbatch)
+    }
+}
+
+fn submit(places: &Places, arguments: &[OsString]) -> Result<()> {
     create_private(&places.state).with_context(|| format!("cannot create {}", places.state.display()))?;
     let log = places.state.join("manager.log");
     // Slurm would let others read it.

@@ -8,7 +8,6 @@ mod state;
 mod watchdog;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -36,6 +35,7 @@ use crate::web;
 use signals::{handle_signals, shut_down};
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Arguments {
     /// Keep everything in this folder: state, socket and configuration.
     #[arg(long, value_name = "FOLDER")]
@@ -58,14 +58,8 @@ pub(crate) struct Arguments {
     /// Let your own commands on other hosts with the same state folder reach it, encrypted (`manager.json` in the state folder).
     #[arg(long)]
     network: bool,
-    /// Submit the manager as a small job of Slurm: 2 cores, 2 GiB, a day, after which it queues itself again.
-    ///
-    /// It manages no GPUs of its own node unless the arguments for sbatch request some. Commands on other hosts reach it as with --network.
-    #[arg(long, conflicts_with = "detach")]
-    in_slurm: bool,
-    /// Arguments for sbatch, which override the defaults: `-- --partition cpu --time 7-0`.
-    #[arg(last = true, value_name = "SBATCH ARGUMENTS", requires = "in_slurm")]
-    sbatch: Vec<OsString>,
+    #[command(flatten)]
+    slurm: in_slurm::SlurmArguments,
     #[command(flatten)]
     log: log::LogArguments,
 }
@@ -80,8 +74,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         ensure!(file.exists(), "there is no file {}", file.display());
         places.configuration.clone_from(file);
     }
-    if arguments.in_slurm {
-        return in_slurm::submit(&places, &arguments.sbatch);
+    if arguments.slurm.in_slurm {
+        return arguments.slurm.submit(&places);
     }
     if arguments.detach {
         return detach(&places);

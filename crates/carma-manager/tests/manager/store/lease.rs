@@ -77,7 +77,11 @@ fn a_silent_lease_runs_out_by_the_clock_of_the_one_who_waits() {
     leave_row(&lab, "login", "1");
     let began = Instant::now();
     let mut holder = None;
-    let second = from(&lab, "node", "1").open(|by| holder.replace(by.clone()).is_none() || true).unwrap();
+    let wait = |by: &Holder| {
+        holder = Some(by.clone());
+        true
+    };
+    let second = from(&lab, "node", "1").open(wait).unwrap();
     assert_eq!(holder, Some(Holder { host: "login".to_owned(), pid: 4711 }));
     assert!(began.elapsed() >= LEASE && began.elapsed() < LEASE * 4, "{:?}", began.elapsed());
     submit(&second);
@@ -152,7 +156,11 @@ fn a_manager_that_was_killed_is_replaced_at_once_on_its_host() {
     // The same host after a restart, on a file system that hosts share: its name proves nothing.
     let host = HostIdentity { boot: "another".to_owned(), ..HostIdentity::of_this_host().unwrap() };
     let mut waits = false;
-    let _store = Opening { host: host.clone(), ..from(&lab, "", "") }.open(|_| std::mem::replace(&mut waits, true) || true).unwrap();
+    let wait = |_: &Holder| {
+        waits = true;
+        true
+    };
+    let _store = Opening { host, ..from(&lab, "", "") }.open(wait).unwrap();
     assert!(waits);
 }
 
