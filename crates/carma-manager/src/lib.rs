@@ -16,6 +16,7 @@ pub mod client;
 mod clock;
 pub mod cluster;
 pub mod configuration;
+pub mod contact;
 mod credentials;
 pub mod ending;
 pub mod engine;

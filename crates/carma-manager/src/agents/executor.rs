@@ -1,6 +1,8 @@
 //! Attempts on the servers of agents. Orders are sent again whenever an agent connects: an agent starts each attempt once.
 
 use std::collections::HashMap;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
@@ -11,6 +13,7 @@ use super::{listener, log_copy};
 use crate::executor::{CheckpointTimes, ExecutorError, Report, Requests, StartOrder};
 use crate::link::{AttemptNote, LogPiece, StartMessage, ToAgent};
 use crate::pool::Pool;
+use crate::supervise::AttemptFolder;
 use crate::turns::Limits;
 
 /// Threads that look up requests and send orders.
@@ -150,6 +153,9 @@ impl AgentExecutor {
         let Some(order) = self.inner().attempts.get(&attempt).and_then(|known| known.order.clone()) else { return };
         let reason = match request_of(attempt.job) {
             Ok(Some(request)) => {
+                if request.may_checkpoint {
+                    self.create_job_folder(attempt);
+                }
                 let inner = self.inner();
                 // It may have ended, and the connection with it.
                 let (Some(known), Some(session)) = (inner.attempts.get(&attempt), inner.sessions.get(&order.placement.server)) else {
@@ -163,6 +169,16 @@ impl AgentExecutor {
             Err(error) => error,
         };
         (self.report)(Report::NotStarted { attempt, reason });
+    }
+
+    /// Creates the folder of a job, in which its servers create one for checkpoints. They never create it: where the manager's disk is not mounted,
+    /// checkpoints would be lost with the server.
+    fn create_job_folder(&self, attempt: AttemptId) {
+        if let Some(folder) = AttemptFolder::of(&self.state, attempt).path().parent()
+            && let Err(error) = DirBuilder::new().recursive(true).mode(0o711).create(folder)
+        {
+            tracing::warn!("cannot create {}: {error}", folder.display());
+        }
     }
 
     pub(super) fn signal(&self, attempt: AttemptId, signal: Signal) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::ClientError;
+use crate::contact::Contact;
 use crate::places::Places;
 
 /// The variable with the address of a manager on another host.
@@ -30,12 +31,15 @@ pub enum Address {
         /// Whether the connection is encrypted.
         encrypted: bool,
     },
+    /// The user's own manager on another host, as its file says.
+    Own(Box<Contact>),
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(path) => write!(f, "{}", path.display()),
+            Self::Own(_) => write!(f, "https://{}", self.authority()),
             Self::Network { encrypted, .. } => write!(f, "{}://{}", if *encrypted { "https" } else { "http" }, self.authority()),
         }
     }
@@ -46,6 +50,7 @@ impl Address {
     pub(super) fn authority(&self) -> String {
         match self {
             Self::Socket(_) => "localhost".to_owned(),
+            Self::Own(contact) => format!("{}:{}", contact.host, contact.port),
             Self::Network { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
             Self::Network { host, port, .. } => format!("{host}:{port}"),
         }

@@ -1,6 +1,7 @@
 //! All calls of the API, with typed answers.
 
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use crate::api::{
     RecentSamples, Reloaded, SampleQuery, ServerDetail, ShareRow, Shutdown, Status, Submission, Submitted, WaitQuery, WhatIf, WhatIfQuery,
     Why,
 };
+use crate::contact::{self, Contact};
 use crate::places::Places;
 use crate::samples::MinuteMean;
 use crate::submission_key::SubmissionKey;
@@ -48,6 +50,20 @@ type Answer<T> = Result<T, ClientError>;
 #[derive(Debug)]
 pub struct Client(Connection);
 
+/// Whether no manager listens there.
+fn is_unused(error: &ClientError) -> bool {
+    use std::io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
+    matches!(error, ClientError::Unreachable { error, .. } if matches!(error.kind(), NotFound | ConnectionRefused | NotADirectory))
+}
+
+/// What a manager on another host has left beside its socket, or in the user's own folder of state.
+fn contact_beside(socket: &Path) -> Answer<Option<Contact>> {
+    let own = Places::own();
+    let folder = if *socket == own.socket { Some(own.state.as_path()) } else { socket.parent() };
+    let Some(file) = folder.map(contact::file) else { return Ok(None) };
+    contact::read(&file).map_err(|error| ClientError::Unusable(format!("cannot use {}: {error}", file.display())))
+}
+
 impl Client {
     /// Connects to the manager at `host`, else at `CARMA_HOST`, else to a local one.
     pub fn connect(host: Option<&str>) -> Answer<Self> {
@@ -58,13 +74,15 @@ impl Client {
         let sockets = Places::sockets();
         for socket in &sockets {
             match Self::at(Address::Socket(socket.clone())) {
-                // No manager listens there.
-                Err(ClientError::Unreachable { error, .. })
-                    if matches!(
-                        error.kind(),
-                        std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotADirectory
-                    ) => {}
+                Err(error) if is_unused(&error) => {}
                 other => return other,
+            }
+            // A manager of the user may run on another host, with the same folder of state.
+            if let Some(contact) = contact_beside(socket)? {
+                match Self::at(Address::Own(Box::new(contact))) {
+                    Err(error) if is_unused(&error) => {}
+                    other => return other,
+                }
             }
         }
         Err(ClientError::NoManager(sockets))
@@ -75,6 +93,7 @@ impl Client {
         let token = match &address {
             Address::Socket(_) => None,
             Address::Network { .. } => Token::own()?,
+            Address::Own(contact) => Some(Token::new(&contact.token)?),
         };
         Connection::open(address, token).map(Self)
     }

@@ -23,10 +23,13 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use super::address::{Address, CA_VARIABLE, Token};
 use super::error::ClientError;
 use crate::api::{Problem, ProblemKind};
+use crate::contact::SERVER_NAME;
 use crate::submission_key::{HEADER, SubmissionKey};
 
 /// Timeout for the start of an answer, besides the duration of the call itself.
 const TIMEOUT: Duration = Duration::from_secs(300);
+/// Timeout for a host that may be down.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Certificates that the system trusts, where Debian and its like keep them.
 pub(crate) const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
@@ -86,6 +89,13 @@ impl Connection {
                     let connector = trusting_connector()?;
                     let name = ServerName::try_from(host.clone()).map_err(|error| ClientError::Unusable(format!("{host}: {error}")))?;
                     let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(unreachable)?;
+                    Box::new(connector.connect(name, stream).await.map_err(unreachable)?)
+                }
+                Address::Own(contact) => {
+                    let connector = pinning_connector(&contact.certificate)?;
+                    let name = ServerName::try_from(SERVER_NAME).map_err(|error| ClientError::Unusable(error.to_string()))?;
+                    let connected = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect((contact.host.as_str(), contact.port))).await;
+                    let stream = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(unreachable)?;
                     Box::new(connector.connect(name, stream).await.map_err(unreachable)?)
                 }
                 Address::Network { host, port, encrypted: false } => {
@@ -161,6 +171,15 @@ impl Connection {
 fn unexplained(status: StatusCode, text: &[u8]) -> Problem {
     let text: String = String::from_utf8_lossy(text).chars().filter(|letter| !letter.is_control()).take(200).collect();
     ProblemKind::Internal.because(format!("refused with {status}: {text}"))
+}
+
+/// Trusts one certificate, and no authority.
+fn pinning_connector(certificate: &str) -> Result<TlsConnector, ClientError> {
+    let unusable = |why: &dyn std::fmt::Display| ClientError::Unusable(format!("cannot use the certificate of the manager: {why}"));
+    let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).map_err(|error| unusable(&error))?;
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate).map_err(|error| unusable(&error))?;
+    Ok(Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth()).into())
 }
 
 /// Trusts the certificates in the variable's file, or else those of the system.

@@ -5,7 +5,7 @@ use carma_core::{Event, Settings};
 use super::cluster::ClusterQuestion;
 use super::decide::{Effect, Reply};
 use super::question::Question;
-use super::refusal::{refused, unavailable};
+use super::refusal::{TAKEN_OVER, refused, unavailable};
 use super::state::{Condition, EngineState};
 use super::views::View;
 use crate::api::{Notification, Problem, Shutdown};
@@ -17,6 +17,7 @@ impl EngineState {
         match &self.condition {
             Condition::Working => self.answer_with(question),
             Condition::Stopping => self.answer_without_change(question, "the manager is stopping"),
+            Condition::TakenOver => self.answer_without_change(question, TAKEN_OVER),
             Condition::Unavailable { reason, .. } => {
                 let reason = reason.clone();
                 self.answer_without_change(question, &reason);

@@ -15,6 +15,8 @@ pub(crate) fn refused(error: &EventError) -> Problem {
     kind.because(error.to_string())
 }
 
+/// The reason when another manager uses the store.
+pub(crate) const TAKEN_OVER: &str = "another manager has taken over";
 const NOTHING_CHANGED: &str = "nothing was changed: ";
 
 /// The answer to a change while nothing can be stored.

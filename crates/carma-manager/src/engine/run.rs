@@ -121,8 +121,12 @@ impl EngineState {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return false,
         }
+        if self.condition == Condition::TakenOver {
+            return false;
+        }
         self.work();
         match &self.condition {
+            Condition::TakenOver => return false,
             Condition::Unavailable { since, .. } if since.elapsed() >= RETRY => self.try_again(inbox),
             Condition::Unavailable { .. } => {}
             Condition::Working | Condition::Stopping => {
@@ -179,12 +183,18 @@ impl EngineState {
 
     /// Takes an input and acts on what the core decides. Tasks wait for their turn.
     pub(crate) fn take(&mut self, input: Input) {
-        if matches!(self.condition, Condition::Unavailable { .. }) {
-            return self.take_while_unavailable(input);
+        match self.condition {
+            Condition::Unavailable { .. } => return self.take_while_unavailable(input),
+            // What was decided belongs to the other manager.
+            Condition::TakenOver => return,
+            Condition::Working | Condition::Stopping => {}
         }
         match input {
             Input::Task { user, task } => return self.add_task(user, task),
             Input::Written(Ok(())) => {
+                if let Err(error) = self.writer.confirm() {
+                    return self.give_up(&error);
+                }
                 let effects = self.writer.written();
                 self.carry_out(effects);
             }
@@ -226,15 +236,23 @@ impl EngineState {
     /// Decisions that are not on disk do not count. The engine restarts from the store once it can be written again.
     fn give_up(&mut self, error: &WriteError) {
         let reason = error.to_string();
+        let is_final = matches!(error, WriteError::TakenOver { .. });
         let undecided = std::mem::take(&mut self.decisions.batch).effects;
         for effect in self.writer.written().into_iter().chain(undecided) {
             match effect {
                 Effect::Answer(answer) => answer(Err(unavailable(&reason))),
-                Effect::Signal(attempt, signal) if self.cancellations.contains(attempt.job) => self.attempts.signal(attempt, signal),
+                Effect::Signal(attempt, signal) if !is_final && self.cancellations.contains(attempt.job) => {
+                    self.attempts.signal(attempt, signal);
+                }
                 _ => {}
             }
         }
-        self.wait_until_available(&reason);
+        if is_final {
+            tracing::error!("{reason}");
+            self.condition = Condition::TakenOver;
+        } else {
+            self.wait_until_available(&reason);
+        }
     }
 
     /// Waits for a restart from the store.
@@ -268,6 +286,9 @@ impl EngineState {
             self.take_while_unavailable(input);
         }
         let written = self.writer.write_now(vec![Change::ClockAdvanced(self.decisions.now())]);
+        if let Err(error @ WriteError::TakenOver { .. }) = &written {
+            return self.give_up(error);
+        }
         let begun = written.map_err(|error| error.to_string()).and_then(|()| self.begin().map_err(|error| error.to_string()));
         self.condition = match begun {
             Ok(()) => {

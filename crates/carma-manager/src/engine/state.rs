@@ -36,6 +36,8 @@ pub(crate) enum Condition {
     Unavailable { reason: String, since: Instant },
     /// It ends when the batch in flight is written.
     Stopping,
+    /// Another manager uses the store: the engine ends at once.
+    TakenOver,
 }
 
 /// The state of the engine's thread.
@@ -74,7 +76,7 @@ impl EngineState {
     pub(crate) fn view(&self) -> View<'_> {
         let unavailable = match &self.condition {
             Condition::Unavailable { reason, .. } => Some(reason.as_str()),
-            Condition::Working | Condition::Stopping => None,
+            Condition::Working | Condition::Stopping | Condition::TakenOver => None,
         };
         View {
             setup: &self.setup,

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use super::jobs_action::JobsAction;
+use super::refusal::TAKEN_OVER;
 use super::state::{Condition, EngineState};
 use super::task::Task;
 
@@ -34,6 +35,7 @@ impl EngineState {
         let reason = match &self.condition {
             Condition::Working => return,
             Condition::Stopping => "the manager is stopping".to_owned(),
+            Condition::TakenOver => TAKEN_OVER.to_owned(),
             Condition::Unavailable { reason, .. } => reason.clone(),
         };
         for task in self.tasks.drain() {

@@ -46,6 +46,11 @@ impl Writer {
         None
     }
 
+    /// Makes sure that no other manager has taken over since the commit, if this process was stopped for long. Effects of the batch follow.
+    pub(crate) fn confirm(&self) -> Result<(), WriteError> {
+        if self.store.is_current() { Ok(()) } else { self.write_now(Vec::new()) }
+    }
+
     /// The batch is written: its effects.
     pub(crate) fn written(&mut self) -> Vec<Effect> {
         self.in_flight.take().unwrap_or_default()

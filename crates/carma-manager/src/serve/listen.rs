@@ -31,8 +31,8 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
-    pub(super) fn bind(socket: &Path, settings: &ManagerConfig) -> Result<Self, ServeError> {
-        let network = NetworkListener::bind(&settings.network)?;
+    pub(super) fn bind(socket: &Path, settings: &ManagerConfig, network: &NetworkConfig) -> Result<Self, ServeError> {
+        let network = NetworkListener::bind(network)?;
         let metrics = settings.metrics.listen.map(bind).transpose()?;
         let refused = |source| ServeError::Socket { path: socket.to_owned(), source };
         Ok(Self { socket: Socket::bind(socket, rustix::process::geteuid().is_root()).map_err(refused)?, network, metrics })

@@ -43,7 +43,7 @@ use thiserror::Error;
 use tokio::runtime;
 use tokio::sync::oneshot;
 
-use crate::configuration::ManagerConfig;
+use crate::configuration::{ManagerConfig, NetworkConfig};
 use crate::engine::Handle;
 use crate::places::Places;
 use crate::store::Store;
@@ -149,7 +149,13 @@ struct Shared {
 impl Server {
     /// Creates the socket, and binds the configured addresses.
     pub fn bind(serving: Serving) -> Result<Self, ServeError> {
-        let listeners = Listeners::bind(&serving.places.socket, &serving.settings)?;
+        let network = serving.settings.network.clone();
+        Self::bind_with(serving, &network)
+    }
+
+    /// Creates the socket, and binds these addresses instead of the configured ones.
+    pub fn bind_with(serving: Serving, network: &NetworkConfig) -> Result<Self, ServeError> {
+        let listeners = Listeners::bind(&serving.places.socket, &serving.settings, network)?;
         Ok(Self { serving, listeners })
     }
 

@@ -11,8 +11,12 @@ use rusqlite::{Connection, OpenFlags};
 use thiserror::Error;
 
 use super::error::StoreError;
+use super::holder::{HostIdentity, LeaseTiming};
+use super::journal::Journal;
 use super::lock::{StoreLock, beside};
+use super::read::ReadLimit;
 use super::schema;
+use super::takeover::await_lease;
 
 /// Why a store was not copied. Nothing has changed then.
 #[derive(Debug, Error)]
@@ -102,27 +106,51 @@ pub fn restore(file: &Path, store: &Path) -> Result<Restored, BackupError> {
     // Checked first: a bad file leaves not even an empty folder.
     check(file)?;
     schema::make_folder(store)?;
-    let _lock = StoreLock::take(store)?;
+    let _lock = lock(store)?;
     let copy = Copy::of(file, store)?;
     let copied = copy.content()?;
     let kept = store.exists().then(|| keep(store)).transpose()?;
     // The log of another store would be read as the log of this one.
-    for suffix in ["-wal", "-shm"] {
+    for suffix in ["-wal", "-shm", "-journal"] {
         remove(&beside(store, suffix))?;
     }
     copy.rename(store)?;
     Ok(Restored { copied, kept })
 }
 
+/// Keeps managers of this host out, and waits until the lease of a manager on another host has run out.
+fn lock(store: &Path) -> Result<StoreLock, BackupError> {
+    let refused = |error| StoreError::file("lock", store)(error);
+    let own = HostIdentity::of_this_host().map_err(refused)?;
+    let journal = Journal::of(schema::folder_of(store)).map_err(refused)?;
+    let lock = StoreLock::take(store, journal, &own.host)?;
+    match await_lease(store, journal, &own, LeaseTiming::DEFAULT, |_| true) {
+        Err(in_use @ StoreError::InUse { .. }) => Err(in_use.into()),
+        // The store may be damaged, which is why it is replaced.
+        _ => Ok(lock),
+    }
+}
+
 /// Checks that a file is an undamaged store that this program can read.
-fn check(file: &Path) -> Result<Connection, BackupError> {
-    let connection = schema::open_for_reading(file)?;
+fn check(file: &Path) -> Result<Source, BackupError> {
+    let mut connection = schema::open_for_reading(file)?;
+    let limit = ReadLimit::of(&mut connection).map_err(|error| StoreError::database(file, error))?;
     if schema::known_version(&connection, file)? == 0 {
         return Err(StoreError::Foreign { path: file.to_owned() }.into());
     }
     let failed = |error| StoreError::database(file, error);
+    let read = limit.as_ref().and_then(ReadLimit::begin);
     let first: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(failed)?;
-    if first == "ok" { Ok(connection) } else { Err(BackupError::Damaged { path: file.to_owned(), reason: first }) }
+    drop(read);
+    if first == "ok" { Ok(Source { connection, limit }) } else { Err(BackupError::Damaged { path: file.to_owned(), reason: first }) }
+}
+
+/// A checked store.
+#[derive(Debug)]
+struct Source {
+    connection: Connection,
+    /// A manager may write it meanwhile.
+    limit: Option<ReadLimit>,
 }
 
 /// A complete copy beside its later place. It is removed unless it gets there.
@@ -131,7 +159,7 @@ struct Copy(PathBuf);
 
 impl Copy {
     fn of(source: &Path, place: &Path) -> Result<Self, BackupError> {
-        let connection = check(source)?;
+        let Source { connection, limit } = check(source)?;
         let path = beside(place, &format!(".partial-{}", std::process::id()));
         let name = path.to_str().ok_or_else(|| BackupError::Path(path.clone()))?;
         let refused = || StoreError::file("write", &path);
@@ -139,7 +167,11 @@ impl Copy {
         remove(&path)?;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(refused())?;
         let copy = Self(path.clone());
+        let read = limit.as_ref().and_then(ReadLimit::begin);
         connection.execute("VACUUM INTO ?1", [name]).map_err(|error| StoreError::database(source, error))?;
+        drop(read);
+        // The manager of the source does not use the copy.
+        end_lease(&path).map_err(|error| StoreError::database(&path, error))?;
         // Root may restore the store of a user.
         let folder = fs::metadata(schema::folder_of(place)).map_err(refused())?;
         if rustix::process::geteuid().is_root() {
@@ -150,7 +182,7 @@ impl Copy {
     }
 
     fn content(&self) -> Result<Copied, BackupError> {
-        let connection = check(&self.0)?;
+        let Source { connection, .. } = check(&self.0)?;
         let count = |sql| connection.query_row(sql, [], |row| row.get::<_, u64>(0)).map_err(|error| StoreError::database(&self.0, error));
         let bytes = fs::metadata(&self.0).map_err(StoreError::file("read", &self.0))?.len();
         let unfinished = count("SELECT count(*) FROM jobs WHERE ended IS NULL")?;
@@ -181,10 +213,19 @@ fn keep(store: &Path) -> Result<PathBuf, BackupError> {
     let refused = || StoreError::file("keep the old store as", &kept);
     // Not every file system has hard links.
     fs::hard_link(store, &kept).or_else(|_| fs::copy(store, &kept).map(drop)).map_err(refused())?;
-    match fs::rename(beside(store, "-wal"), beside(&kept, "-wal")) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(refused()(error))?,
-        _ => Ok(kept),
+    for suffix in ["-wal", "-journal"] {
+        match fs::rename(beside(store, suffix), beside(&kept, suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(refused()(error))?,
+            _ => {}
+        }
     }
+    Ok(kept)
+}
+
+/// Removes the lease from a copy.
+fn end_lease(copy: &Path) -> rusqlite::Result<()> {
+    let connection = Connection::open_with_flags(copy, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    if connection.table_exists(None, "lease")? { connection.execute_batch("DELETE FROM lease") } else { Ok(()) }
 }
 
 fn remove(path: &Path) -> Result<(), StoreError> {

@@ -7,16 +7,33 @@ use carma_core::{AttemptId, JobId};
 use rusqlite::ErrorCode;
 use thiserror::Error;
 
+use super::holder::Holder;
+use super::journal::LONGEST_READ;
+
 /// Why the store could not be opened or read.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// Another manager uses it.
-    #[error("{} is in use by {}: stop that manager first (`carma down`)", path.display(), holder(*pid))]
+    #[error("{} is in use by {}: stop that manager first (`carma down`)", path.display(), holder(host.as_deref(), *pid))]
     InUse {
         /// The store.
         path: PathBuf,
+        /// The name of its host, if that is another one.
+        host: Option<String>,
         /// That manager's process number, if it could be read.
         pid: Option<u32>,
+    },
+    /// The wait for another manager's lease was ended.
+    #[error("{} was not opened: the wait for the lease of another manager was ended", path.display())]
+    Interrupted {
+        /// The store.
+        path: PathBuf,
+    },
+    /// A read would have held up the manager.
+    #[error("a read of {} was stopped after {} s: on a network file system, the manager cannot write meanwhile; stop the manager first (`carma down`)", path.display(), LONGEST_READ.as_secs())]
+    TooLong {
+        /// The store.
+        path: PathBuf,
     },
     /// A later version of CARMA wrote it.
     #[error("{} has schema version {found}, but this version of carma knows only up to {known}: use a newer carma", path.display())]
@@ -79,8 +96,12 @@ pub enum StoreError {
     },
 }
 
-fn holder(pid: Option<u32>) -> String {
-    pid.map_or("another manager".to_owned(), |pid| format!("the manager with process number {pid}"))
+fn holder(host: Option<&str>, pid: Option<u32>) -> String {
+    match (host, pid) {
+        (Some(host), Some(pid)) => Holder { host: host.to_owned(), pid }.to_string(),
+        (_, Some(pid)) => format!("the manager with process number {pid}"),
+        (_, None) => "another manager".to_owned(),
+    }
 }
 
 impl StoreError {
@@ -90,6 +111,7 @@ impl StoreError {
         match (source.sqlite_error_code(), &source) {
             (Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt), _) => Self::Damaged { path, reason: source.to_string() },
             (Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied), _) => Self::ReadOnly { path },
+            (Some(ErrorCode::OperationInterrupted), _) => Self::TooLong { path },
             (_, rusqlite::Error::ToSqlConversionFailure(_)) => Self::OutOfRange,
             (_, rusqlite::Error::FromSqlConversionFailure(..)) => Self::Unreadable { path, source },
             _ => Self::Database { path, source },
@@ -126,6 +148,12 @@ pub enum WriteError {
         /// The error.
         reason: String,
     },
+    /// Another manager writes the store now. This one must end: it may decide and launch nothing more.
+    #[error("another manager has taken over{}", by.as_ref().map_or(String::new(), |by| format!(" ({by})")))]
+    TakenOver {
+        /// That manager, unless it has stopped since.
+        by: Option<Holder>,
+    },
     /// The store is no longer open.
     #[error("the store is closed")]
     Closed,
@@ -153,6 +181,8 @@ pub enum Refusal {
 pub(super) enum ApplyError {
     #[error(transparent)]
     Refused(#[from] Refusal),
+    #[error("another manager has taken over")]
+    TakenOver(Option<Holder>),
     #[error(transparent)]
     Database(#[from] rusqlite::Error),
 }
@@ -162,6 +192,7 @@ impl ApplyError {
     pub(super) fn write_error(&self, path: &Path) -> WriteError {
         match self {
             Self::Refused(refusal) => WriteError::Refused(*refusal),
+            Self::TakenOver(by) => WriteError::TakenOver { by: by.clone() },
             Self::Database(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::DiskFull) => WriteError::Full(path.to_owned()),
                 Some(ErrorCode::ReadOnly) => WriteError::ReadOnly(path.to_owned()),

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use carma_gpu::process_started;
 
 use super::error::StoreError;
+use super::journal::Journal;
 
 /// How long a lock may outlast a killed holder: a process that it was starting holds the lock too, until it runs its program.
 const LINGERING: Duration = Duration::from_secs(2);
@@ -21,9 +22,10 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(super) struct StoreLock(File);
 
 impl StoreLock {
-    /// Locks the store; the error names the holder.
-    pub(super) fn take(store: &Path) -> Result<Self, StoreError> {
-        let path = beside(store, ".lock");
+    /// Locks the store; the error names the holder. Where hosts share the store, each has a lock of its own: some file systems
+    /// keep the lock of a dead host for ever. Between hosts the lease decides.
+    pub(super) fn take(store: &Path, journal: Journal, host: &str) -> Result<Self, StoreError> {
+        let path = beside(store, &if journal.is_shared() { format!(".lock-{}", host.replace('/', "-")) } else { ".lock".to_owned() });
         let refused = || StoreError::file("lock", &path);
         // Not truncated before it is locked: it holds the holder's number.
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(refused())?;
@@ -36,7 +38,7 @@ impl StoreLock {
             }
             let pid = holder(&mut file);
             if pid.is_none_or(|pid| process_started(pid).is_some()) || Instant::now() > deadline {
-                return Err(StoreError::InUse { path: store.to_owned(), pid });
+                return Err(StoreError::InUse { path: store.to_owned(), host: None, pid });
             }
             thread::sleep(PAUSE);
         }

@@ -3,17 +3,21 @@
 //! ```text
 //!  Change ──► write() ──► the writer thread ──► one commit for all that wait ──► Ticket::wait() returns
 //!                                   │
-//!                             carma.db (WAL) ◄── Readers, each with its own connection
+//!                             carma.db ◄── Readers, each with its own connection
 //! ```
 //!
 //! A write that returned survives `kill -9` and a power cut. A batch of changes is written whole or not at all; the changes of one thread keep their
-//! order. A failed write changes nothing, so that it can be tried again.
+//! order. A failed write changes nothing, so that it can be tried again. On a network file system the journal is another one (`journal`), and a lease
+//! keeps managers of several hosts apart (`lease`, `takeover`).
 
 mod apply;
 mod backup;
 mod change;
 mod columns;
 mod error;
+mod holder;
+mod journal;
+mod lease;
 mod lock;
 mod log;
 mod metrics;
@@ -22,6 +26,7 @@ mod read;
 mod schema;
 mod secrets;
 mod submission_keys;
+mod takeover;
 mod writer;
 
 pub use crate::event::{NewEvent, StoredEvent};
@@ -32,6 +37,8 @@ pub use crate::units::{Joules, UnixMillis, UnixMinute};
 pub use backup::{BackupError, Copied, Restored, back_up, restore};
 pub use change::{AttemptEnd, Change, KeyedSubmission, MachineChange, Measured, StoredJob};
 pub use error::{Refusal, StoreError, WriteError};
+pub use holder::{Holder, HostIdentity, LeaseTiming};
+pub use journal::{JOURNAL_VARIABLE, Journal};
 pub use prune::{Keep, PruneError, Pruned, Retention};
 pub use read::{
     Drained, JobFilter, JobHistory, JobMeta, JobReasons, Loaded, NewEvents, Reader, Span, StoredAttempt, StoredNotification, UnfinishedJob,
@@ -44,8 +51,54 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use carma_core::JobId;
 
 use crate::heartbeat::Heartbeat;
+use lease::Lease;
 use lock::StoreLock;
+use takeover::await_lease;
 use writer::Writer;
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    /// Its file.
+    pub path: PathBuf,
+    /// How it keeps its journal; by its file system, if none is given.
+    pub journal: Option<Journal>,
+    /// The host of this manager.
+    pub host: HostIdentity,
+    /// How long a lease lasts.
+    pub timing: LeaseTiming,
+}
+
+impl Opening {
+    /// Opens a store from this host, with the usual lease.
+    pub fn new(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let path = path.into();
+        let host = HostIdentity::of_this_host().map_err(StoreError::file("tell the host that opens", &path))?;
+        Ok(Self { path, journal: None, host, timing: LeaseTiming::DEFAULT })
+    }
+
+    /// Opens the store. A missing store is created, an old one is migrated. If a manager on another host has its lease, this waits until the lease has run out;
+    /// `goes_on` is called again and again meanwhile, and may end the wait. A manager that lives is an error.
+    pub fn open(self, mut goes_on: impl FnMut(&Holder) -> bool) -> Result<Store, StoreError> {
+        let Self { path, journal, host, timing } = self;
+        schema::make_folder(&path)?;
+        let found = || Journal::of(schema::folder_of(&path)).map_err(StoreError::file("tell the file system of", &path));
+        let journal = journal.map_or_else(found, Ok)?;
+        let lock = StoreLock::take(&path, journal, &host.host)?;
+        let failed = |error| StoreError::database(&path, error);
+        let (connection, lease) = loop {
+            let seen = await_lease(&path, journal, &host, timing, &mut goes_on)?;
+            let mut connection = schema::open_for_writing(&path, journal)?;
+            // Another host may have been quicker.
+            if let Some(lease) = Lease::take(&mut connection, seen.as_ref(), &host, timing).map_err(failed)? {
+                break (connection, lease);
+            }
+        };
+        let next_job = read::number(&connection, schema::NEXT_JOB).map_err(failed)?;
+        let writer = Writer::start(connection, lease, path.clone()).map_err(StoreError::file("start a thread for", &path))?;
+        Ok(Store { next_job: AtomicU64::new(next_job.unwrap_or(1)), path, writer, _lock: lock })
+    }
+}
 
 /// The store, open for the one manager that may write it.
 #[derive(Debug)]
@@ -60,19 +113,13 @@ pub struct Store {
 impl Store {
     /// Opens the store. A missing store is created, an old one is migrated.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        let path = path.into();
-        schema::make_folder(&path)?;
-        let lock = StoreLock::take(&path)?;
-        let connection = schema::open_for_writing(&path)?;
-        let next_job = read::number(&connection, schema::NEXT_JOB).map_err(|error| StoreError::database(&path, error))?;
-        let writer = Writer::start(connection, path.clone()).map_err(StoreError::file("start a thread for", &path))?;
-        Ok(Self { next_job: AtomicU64::new(next_job.unwrap_or(1)), path, writer, _lock: lock })
+        Opening::new(path)?.open(|_| true)
     }
 
     /// Its size on the disk in bytes, with its log.
     pub fn size(&self) -> u64 {
-        let log = lock::beside(&self.path, "-wal");
-        [self.path.as_path(), &log].iter().filter_map(|file| Some(std::fs::metadata(file).ok()?.len())).sum()
+        let [log, journal] = ["-wal", "-journal"].map(|suffix| lock::beside(&self.path, suffix));
+        [self.path.as_path(), &log, &journal].iter().filter_map(|file| Some(std::fs::metadata(file).ok()?.len())).sum()
     }
 
     /// Reserves consecutive numbers for new jobs and returns the first. Numbers of accepted jobs are never reused.
@@ -93,6 +140,21 @@ impl Store {
     /// Shows by this heartbeat that the writer thread responds.
     pub fn beat(&self, heartbeat: Heartbeat) {
         self.writer.beat(heartbeat);
+    }
+
+    /// Calls this at once when another manager has taken over. Nothing is written after that.
+    pub fn when_lost(&self, act: impl Fn(&WriteError) + Send + Sync + 'static) {
+        self.writer.when_lost(act);
+    }
+
+    /// Whether no other manager can have taken over since the last commit. A process that was stopped, or a host that slept, may have to look first.
+    pub fn is_current(&self) -> bool {
+        self.writer.is_current()
+    }
+
+    /// Writes what waits and gives the lease back. Later writes fail. Dropping the store does the same, but other threads may keep it.
+    pub fn close(&self) {
+        self.writer.close();
     }
 
     /// A reader with its own connection.

@@ -4,11 +4,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, ffi};
 
 use super::error::StoreError;
+use super::journal::Journal;
 use super::lock::beside;
 use super::metrics::add_missing_columns;
 use crate::places::create_private;
@@ -28,9 +28,12 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/10.sql"),
     include_str!("migrations/11.sql"),
     include_str!("migrations/12.sql"),
+    include_str!("migrations/13.sql"),
 ];
 /// The newest version.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
+/// The first version with a lease.
+pub(super) const FIRST_WITH_LEASE: u32 = 12;
 /// `CRMA`, in the header of every store.
 const APPLICATION: i32 = 0x4352_4d41;
 /// The number of the next job.
@@ -43,8 +46,6 @@ pub(super) const CLOCK: &str = "clock";
 pub(super) const NOTIFIED_THROUGH: &str = "told";
 /// Events that may be deleted. A job that is not over keeps its whole timeline.
 pub(super) const NOT_NEEDED: &str = "(job IS NULL OR job NOT IN (SELECT id FROM jobs WHERE ended IS NULL))";
-/// How long readers and the writer wait for each other, for example during recovery of the log.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Creates the folder, readable by its owner only, unless it exists.
 pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
@@ -53,17 +54,32 @@ pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens the file for writing; creates and migrates it as needed. The caller holds its lock.
-pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
-    let connection = migrate(path, MIGRATIONS, UnixMillis::now())?;
+pub(super) fn open_for_writing(path: &Path, journal: Journal) -> Result<Connection, StoreError> {
+    let connection = migrate(path, journal, MIGRATIONS, UnixMillis::now())?;
     add_missing_columns(&connection).map_err(|error| StoreError::database(path, error))?;
     Ok(connection)
 }
 
-/// Opens the file for reading. Readers and the writer do not block each other.
+/// Converts a file with a write-ahead log, which was moved here from another file system.
+pub(super) fn leave_wal(path: &Path) -> Result<(), StoreError> {
+    let failed = |error| StoreError::database(path, error);
+    let connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
+    connection.busy_timeout(Journal::Rollback.timeout()).map_err(failed)?;
+    // An exclusive connection uses a write-ahead log without shared memory.
+    connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE").map_err(failed)?;
+    known_version(&connection, path)?;
+    let mode = |sql| connection.query_row(sql, [], |row| row.get::<_, String>(0)).map_err(failed);
+    if mode("PRAGMA journal_mode")? == "wal" {
+        mode("PRAGMA journal_mode = TRUNCATE")?;
+    }
+    Ok(())
+}
+
+/// Opens the file for reading. With a write-ahead log, readers and the writer do not block each other.
 pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     let open = || {
-        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_timeout(TIMEOUT)?;
+        let connection = open_readable(path)?;
         connection.set_prepared_statement_cache_capacity(64);
         // Enough for the rows of a hundred thousand jobs, so that listing them again needs no reads.
         connection.execute_batch("PRAGMA cache_size = -16384")?;
@@ -72,18 +88,37 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     open().map_err(|error| StoreError::database(path, error))
 }
 
+/// Opens the file so that it can be read. A manager that was killed in a commit may have left a rollback journal, which only a writer can use.
+fn open_readable(path: &Path) -> rusqlite::Result<Connection> {
+    let open = |flags| {
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        // The longer time: it is not known yet how the journal is kept.
+        connection.busy_timeout(Journal::Rollback.timeout())?;
+        let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
+        read.map(|()| connection)
+    };
+    match open(OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        Err(rusqlite::Error::SqliteFailure(error, _)) if error.extended_code == ffi::SQLITE_READONLY_ROLLBACK => {
+            drop(open(OpenFlags::SQLITE_OPEN_READ_WRITE)?);
+            open(OpenFlags::SQLITE_OPEN_READ_ONLY)
+        }
+        opened => opened,
+    }
+}
+
 /// The version of a store that this program can read; 0 for an empty file.
 pub(super) fn known_version(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
     version(connection, path, VERSION)
 }
 
-fn migrate(path: &Path, steps: &[&str], now: UnixMillis) -> Result<Connection, StoreError> {
+fn migrate(path: &Path, journal: Journal, steps: &[&str], now: UnixMillis) -> Result<Connection, StoreError> {
     create_file(path).map_err(StoreError::file("make", path))?;
     let failed = |error| StoreError::database(path, error);
     let mut connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
+    connection.busy_timeout(journal.timeout()).map_err(failed)?;
     let version = version(&connection, path, steps.len() as u32)?;
-    prepare(&connection).map_err(failed)?;
+    prepare(&connection, journal).map_err(failed)?;
     if connection.is_readonly(rusqlite::MAIN_DB).map_err(failed)? {
         return Err(StoreError::ReadOnly { path: path.to_owned() });
     }
@@ -119,15 +154,12 @@ fn version(connection: &Connection, path: &Path, known: u32) -> Result<u32, Stor
     }
 }
 
-fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(TIMEOUT)?;
+fn prepare(connection: &Connection, journal: Journal) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(64);
-    // FULL: an accepted job must survive a power cut, so the log is on the disk before a commit returns.
-    // The log is written into the file every 16 MiB, and cut again when a reader made it grow longer than that.
-    connection.execute_batch(
-        "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-         PRAGMA wal_autocheckpoint = 4096; PRAGMA journal_size_limit = 67108864;",
-    )
+    connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
+    connection.execute_batch(journal.statements())?;
+    // FULL: an accepted job must survive a power cut, so the journal is on the disk before a commit returns.
+    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
 }
 
 /// Takes all missing steps, or none.
@@ -173,7 +205,7 @@ mod tests {
     fn store_of_version_one() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("carma.db");
-        let connection = migrate(&path, &STEPS[..1], NOW).unwrap();
+        let connection = migrate(&path, Journal::Wal, &STEPS[..1], NOW).unwrap();
         connection.execute("INSERT INTO jobs VALUES (7)", []).unwrap();
         (folder, path)
     }
@@ -186,30 +218,30 @@ mod tests {
     #[test]
     fn an_old_store_takes_every_step_it_lacks_and_leaves_a_backup() {
         let (folder, path) = store_of_version_one();
-        let connection = migrate(&path, &STEPS, NOW).unwrap();
+        let connection = migrate(&path, Journal::Wal, &STEPS, NOW).unwrap();
         let row = connection.query_row("SELECT id, title FROM jobs", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         assert_eq!(row, (7, "none".to_owned()));
         assert_eq!(backups(folder.path()), ["carma.db.v1-backup-1700000000"]);
-        let backup = migrate(&folder.path().join("carma.db.v1-backup-1700000000"), &STEPS[..1], NOW).unwrap();
+        let backup = migrate(&folder.path().join("carma.db.v1-backup-1700000000"), Journal::Wal, &STEPS[..1], NOW).unwrap();
         assert_eq!(backup.query_row("SELECT id FROM jobs", [], |row| row.get::<_, u32>(0)).unwrap(), 7);
         drop(backup);
-        drop(migrate(&path, &STEPS, NOW).unwrap());
+        drop(migrate(&path, Journal::Wal, &STEPS, NOW).unwrap());
         assert_eq!(backups(folder.path()).len(), 1, "a store that lacks nothing is not copied");
     }
 
     #[test]
     fn a_step_that_fails_leaves_the_store_as_it_was() {
         let (_folder, path) = store_of_version_one();
-        assert!(migrate(&path, &[STEPS[0], STEPS[1], "nonsense"], NOW).is_err());
-        let connection = migrate(&path, &STEPS[..1], NOW).unwrap();
+        assert!(migrate(&path, Journal::Wal, &[STEPS[0], STEPS[1], "nonsense"], NOW).is_err());
+        let connection = migrate(&path, Journal::Wal, &STEPS[..1], NOW).unwrap();
         assert_eq!(connection.query_row("SELECT * FROM jobs", [], |row| Ok(row.as_ref().column_count())).unwrap(), 1);
     }
 
     #[test]
     fn a_newer_store_is_refused_in_words() {
         let (_folder, path) = store_of_version_one();
-        drop(migrate(&path, &STEPS, NOW).unwrap());
-        let refused = migrate(&path, &STEPS[..2], NOW).unwrap_err();
+        drop(migrate(&path, Journal::Wal, &STEPS, NOW).unwrap());
+        let refused = migrate(&path, Journal::Wal, &STEPS[..2], NOW).unwrap_err();
         assert!(matches!(refused, StoreError::Newer { found: 3, known: 2, .. }), "{refused}");
     }
 }

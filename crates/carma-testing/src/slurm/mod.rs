@@ -18,7 +18,7 @@ mod options;
 mod ports;
 mod programs;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -93,7 +93,9 @@ impl Cluster {
         }
         cluster.answers();
         let count = cluster.names.len();
-        cluster.wait_for(|cluster| cluster.lines("sinfo", ["-h", "-N", "-t", "idle", "-o", "%N"]).len() == count);
+        // A node of several partitions has several lines.
+        let idle = |cluster: &Self| cluster.lines("sinfo", ["-h", "-N", "-t", "idle", "-o", "%N"]).into_iter().collect::<BTreeSet<_>>();
+        cluster.wait_for(|cluster| idle(cluster).len() == count);
         Ok(cluster)
     }
 

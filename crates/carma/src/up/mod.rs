@@ -1,7 +1,10 @@
 //! `carma up`: the manager, in the foreground or on its own.
 
+mod in_slurm;
 mod log;
+mod network;
 mod signals;
+mod state;
 mod watchdog;
 
 pub(crate) use log::LogArguments;
@@ -21,7 +24,6 @@ use carma_manager::engine::{Engine, Setup};
 use carma_manager::open_files;
 use carma_manager::places::{Places, create_private};
 use carma_manager::serve::{Server, Serving};
-use carma_manager::store::Store;
 use carma_manager::supervise::{enforceable, prepare_own_group};
 use clap::Args;
 use sd_notify::NotifyState;
@@ -31,6 +33,7 @@ use crate::world::{without_gpus, world};
 use signals::{handle_signals, shut_down};
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Arguments {
     /// Keep everything in this folder: state, socket and configuration.
     #[arg(long, value_name = "FOLDER")]
@@ -53,6 +56,11 @@ pub(crate) struct Arguments {
     /// Write every event and decision to this file, for carma replay-log.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Let your own commands on other hosts with the same state folder reach it, encrypted (`manager.json` in the state folder).
+    #[arg(long)]
+    network: bool,
+    #[command(flatten)]
+    slurm: in_slurm::SlurmArguments,
     #[command(flatten)]
     log: LogArguments,
 }
@@ -67,11 +75,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         ensure!(file.exists(), "there is no file {}", file.display());
         places.configuration.clone_from(file);
     }
+    if arguments.slurm.in_slurm {
+        return arguments.slurm.submit(&places);
+    }
     if arguments.detach {
         return detach(&places);
     }
     arguments.log.start()?;
-    let signals = signals::catch()?;
+    let mut signals = signals::catch()?;
     // Every connection and every attempt takes some of the files that a process may have open.
     open_files::raise_limit();
     prepare_own_group();
@@ -80,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         tracing::warn!("{warning}");
     }
     let (driver, world) = if arguments.no_gpus || arguments.no_local { (None, without_gpus()?) } else { world()? };
-    let store = Arc::new(Store::open(places.database())?);
+    let store = Arc::new(state::open(&places, &mut signals)?);
     let record = arguments.record.as_ref().map(std::path::absolute).transpose()?;
     let program = std::env::current_exe().context("cannot say which program this is")?;
     let setup = Setup {
@@ -106,9 +117,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         program,
     };
     let settings = serving.settings.clone();
-    let server = Server::bind(serving)?;
+    let invitation = network::invite(arguments.network, &places, &settings)?;
+    let server = match &invitation {
+        Some(invitation) => Server::bind_with(serving, &invitation.network)?,
+        None => Server::bind(serving)?,
+    };
     let (address, metrics) = (server.address(), server.metrics_address());
-    let engine = Engine::start(setup, store, &handle, arriving)?;
+    let engine = Engine::start(setup, Arc::clone(&store), &handle, arriving)?;
+    // Only now: until here, a manager that could not start would have replaced the file of another.
+    let published = network::publish(invitation, address)?;
     watchdog::start(&handle, &settings)?;
     handle_signals(signals, handle.clone(), places.configuration.clone(), settings)?;
     tracing::info!("manages {words}; listens on {}", places.socket.display());
@@ -128,6 +145,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     let _ = stop.send(());
     serving.join().unwrap_or(Ok(()))?;
+    drop(published);
+    // Other threads may still have the store, so that it would not be closed by itself.
+    store.close();
     ensure!(ended_well, "the engine broke: start the manager again, and nothing is lost");
     tracing::info!("stopped; jobs that run go on");
     Ok(())
@@ -146,11 +166,15 @@ fn detach(places: &Places) -> Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     let mut child = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn()?;
-    let until = Instant::now() + TIMEOUT;
+    let mut until = Instant::now() + TIMEOUT;
+    let mut waits = false;
+    let written = || {
+        let written = fs::read(&log).unwrap_or_default();
+        String::from_utf8_lossy(written.get(begins as usize..).unwrap_or_default()).into_owned()
+    };
     loop {
         if let Some(status) = child.try_wait()? {
-            let written = fs::read(&log).unwrap_or_default();
-            let written = String::from_utf8_lossy(written.get(begins as usize..).unwrap_or_default());
+            let written = written();
             // The error comes last, after lines of the log.
             let error = written.rsplit_once("\ncarma: ").map_or(&*written, |(_, error)| error).trim().trim_start_matches("carma: ");
             bail!("the manager did not start ({status}): {error}");
@@ -158,6 +182,11 @@ fn detach(places: &Places) -> Result<()> {
         if answers(&places.socket, child.id()) {
             println!("The manager runs as process {}; its log is {}", child.id(), log.display());
             return Ok(());
+        }
+        if !waits && written().contains(state::WAITING) {
+            waits = true;
+            until += state::LONGEST_WAIT;
+            eprintln!("carma: another manager had this state; {}", state::WAITING);
         }
         ensure!(Instant::now() < until, "the manager does not answer yet; its log is {}", log.display());
         thread::sleep(Duration::from_millis(20));

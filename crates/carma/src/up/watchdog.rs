@@ -28,8 +28,14 @@ pub(super) fn start(handle: &Handle, settings: &ManagerConfig) -> Result<()> {
 
 /// Ends the process with an error: a service restarts it, and finds the jobs.
 fn end(stuck: Stuck) {
+    end_now(&format!("{stuck}: the manager ends, to be started again; jobs continue, and nothing is lost"));
+}
+
+/// Ends the process with an error, whatever its threads do.
+pub(super) fn end_now(reason: &str) {
     // Both may wait for what the stuck part waits for: the log for a full pipe, the exit for the driver.
-    let report = move || tracing::error!("{stuck}: the manager ends, to be started again; jobs continue, and nothing is lost");
+    let reason = reason.to_owned();
+    let report = move || tracing::error!("{reason}");
     in_time("watchdog-log", report);
     in_time("watchdog-exit", || std::process::exit(1));
     std::process::abort();

@@ -29,6 +29,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let mut client = arguments.manager.connect()?;
     let socket = match client.address() {
         Address::Socket(socket) => socket.clone(),
+        address @ Address::Own(_) => bail!("this manager runs on another host, at {address}: run carma web there, over ssh"),
         address @ Address::Network { .. } => bail!("this manager serves the page itself: open {address}/ and show it your token"),
     };
     let status = client.status()?;

@@ -56,3 +56,16 @@ fn a_second_cancellation_while_nothing_can_be_written_kills() {
     lab.settle();
     assert_eq!(lab.calls(), [Call::Signal(attempt, Signal::Terminate)], "it is recorded when there is room");
 }
+
+#[test]
+fn a_manager_that_is_taken_over_signals_nothing_and_never_tries_again() {
+    let mut lab = Lab::new();
+    let attempt = running(&mut lab);
+    let mut answer = ask_to_cancel(&mut lab, attempt);
+    lab.engine.take(Input::Written(Err(WriteError::TakenOver { by: None })));
+    assert_eq!(lab.engine.condition, Condition::TakenOver);
+    lab.engine.take(Input::Written(Ok(())));
+    assert_eq!(lab.calls(), []);
+    assert!(told(&mut answer).contains("another manager has taken over"));
+    assert_eq!(lab.engine.condition, Condition::TakenOver);
+}

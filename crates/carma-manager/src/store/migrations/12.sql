@@ -1,13 +1,9 @@
--- Servers of agents, the pools that request them from a batch system, and the requested pilots.
-CREATE TABLE servers (
-    id INTEGER PRIMARY KEY,
-    server TEXT NOT NULL
+-- The manager that may write, if one does. It counts up while it lives, so that a manager on another host can tell.
+CREATE TABLE lease (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    nonce TEXT NOT NULL,
+    host TEXT NOT NULL,
+    boot TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    renewals INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE pools (
-    name TEXT PRIMARY KEY,
-    pool TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE pilots (
-    name TEXT PRIMARY KEY,
-    pilot TEXT NOT NULL
-) STRICT, WITHOUT ROWID;

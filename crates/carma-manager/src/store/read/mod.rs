@@ -1,8 +1,9 @@
-//! Readers: each has its own connection, sees one state of the store at a time, and blocks nothing.
+//! Readers: each has its own connection, sees one state of the store at a time, and blocks nothing for long.
 
 mod energy;
 mod history;
 mod job;
+mod limit;
 mod load;
 mod logs;
 mod notifications;
@@ -12,6 +13,7 @@ mod tallies;
 
 pub use history::{JobFilter, Span};
 pub use job::{JobHistory, JobReasons, StoredAttempt};
+pub(super) use limit::ReadLimit;
 pub use load::{Drained, JobMeta, Loaded, UnfinishedJob};
 pub use notifications::{NewEvents, StoredNotification};
 
@@ -26,12 +28,15 @@ use super::schema;
 #[derive(Debug)]
 pub struct Reader {
     connection: Connection,
+    limit: Option<ReadLimit>,
     path: PathBuf,
 }
 
 impl Reader {
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { connection: schema::open_for_reading(path)?, path: path.to_owned() })
+        let mut connection = schema::open_for_reading(path)?;
+        let limit = ReadLimit::of(&mut connection).map_err(|error| StoreError::database(path, error))?;
+        Ok(Self { connection, limit, path: path.to_owned() })
     }
 
     /// Opens a store without a manager; none if the store has to be migrated first.
@@ -71,11 +76,13 @@ impl Reader {
     }
 
     fn run<'a, T>(&'a self, read: impl FnOnce(&'a Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let _read = self.limit.as_ref().and_then(ReadLimit::begin);
         read(&self.connection).map_err(|error| StoreError::database(&self.path, error))
     }
 
     /// Several queries on one state, whatever is written meanwhile.
     fn in_one_state<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let _read = self.limit.as_ref().and_then(ReadLimit::begin);
         // Dropping it rolls back, which is right for a reader.
         let _transaction = self.run(Connection::unchecked_transaction)?;
         read()

@@ -1,8 +1,11 @@
 //! Tests that need a process of their own: this binary again, for one test that is otherwise ignored.
 
 use std::env;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use carma_core::JobId;
 
 const STORE: &str = "CARMA_TEST_STORE";
 
@@ -18,4 +21,16 @@ pub(crate) fn command(before: &[&str], test: &str, store: &Path) -> Command {
 /// The store a test was started for; unset where somebody runs all ignored tests.
 pub(crate) fn store() -> Option<PathBuf> {
     env::var_os(STORE).map(Into::into)
+}
+
+/// Lets a process write until it has said so many numbers, kills it, and returns all it has said.
+pub(crate) fn killed_after(test: &str, store: &Path, numbers: usize) -> Vec<JobId> {
+    let mut child = command(&[], test, store).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut said = lines.map_while(Result::ok).filter_map(|line| line.parse().ok().map(JobId));
+    let mut acknowledged: Vec<JobId> = said.by_ref().take(numbers).collect();
+    child.kill().unwrap();
+    acknowledged.extend(said);
+    child.wait().unwrap();
+    acknowledged
 }

@@ -1,9 +1,8 @@
 //! `kill -9` and power cuts at any moment: nothing acknowledged is lost, nothing is there by half.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::{io, thread};
 
 use carma_core::*;
@@ -37,19 +36,6 @@ fn writes_until_killed() {
     });
 }
 
-/// Lets the process write until it has said so many numbers, kills it, and returns all it has said.
-fn killed_after(lab: &Lab, numbers: usize) -> Vec<JobId> {
-    let mut child =
-        child::command(&[], "store::crash::writes_until_killed", &lab.path()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut said = lines.map_while(Result::ok).filter_map(|line| line.parse().ok().map(JobId));
-    let mut acknowledged: Vec<JobId> = said.by_ref().take(numbers).collect();
-    child.kill().unwrap();
-    acknowledged.extend(said);
-    child.wait().unwrap();
-    acknowledged
-}
-
 #[test]
 fn a_killed_writer_has_kept_every_acknowledged_change() {
     thread::scope(|scope| (0..STORES).for_each(|lane| drop(scope.spawn(move || kill_and_look(lane)))));
@@ -59,7 +45,7 @@ fn kill_and_look(lane: u64) {
     let lab = Lab::new();
     let mut seen = JobId(0);
     for kill in 0..KILLS {
-        let acknowledged = killed_after(&lab, ((kill + lane) * 7 % 23) as usize);
+        let acknowledged = child::killed_after("store::crash::writes_until_killed", &lab.path(), ((kill + lane) * 7 % 23) as usize);
         let store = lab.open();
         let reader = store.reader().unwrap();
         let all = all_jobs(&store);

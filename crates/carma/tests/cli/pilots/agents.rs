@@ -3,13 +3,13 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use carma_testing::need;
 
-use super::lab::{LEASE, Lab, is_alive, program, signal};
+use super::lab::{Lab, is_alive, program, signal};
 
 #[test]
 fn jobs_of_a_killed_agent_end_and_start_again() {
@@ -31,14 +31,38 @@ fn jobs_of_a_killed_agent_end_and_start_again() {
 fn an_agent_that_is_stopped_beyond_its_lease_loses_its_jobs_and_is_refused() {
     let lab = need!(Lab::new());
     lab.pool(&[]);
+    lab.text(&["pool", "pause", "gpu"]);
+    // Without a pilot, Slurm does not end it.
+    let mut agent = joins(&lab, "gn1");
+    let job = lab.submit(&[], "test $CARMA_ATTEMPT = 1 && sleep 600; true");
+    let process = lab.started(job, 1);
+    signal(agent.id(), "STOP");
+    lab.until("its guard ends the job", || !is_alive(process));
+    lab.until("its server is given up", || lab.servers().is_empty());
+    lab.text(&["pool", "resume", "gpu"]);
+    assert_eq!(lab.finished(job), 2);
+    signal(agent.id(), "CONT");
+    assert!(!agent.wait().unwrap().success(), "it is refused");
+}
+
+#[test]
+fn a_pilot_whose_agent_is_stopped_is_cancelled() {
+    let lab = need!(Lab::new());
+    lab.pool(&[]);
     let job = lab.submit(&[], "test $CARMA_ATTEMPT = 1 && sleep 600; true");
     let process = lab.started(job, 1);
     let agent = lab.agents()[0];
     signal(agent, "STOP");
     lab.until("its guard ends the job", || !is_alive(process));
     assert_eq!(lab.finished(job), 2);
-    signal(agent, "CONT");
-    lab.until("the late agent ends", || !is_alive(agent));
+    lab.until("Slurm ends the pilot", || !is_alive(agent));
+}
+
+/// An agent that is started by hand.
+fn joins(lab: &Lab, node: &str) -> Child {
+    let mut agent = lab.cluster.command(program());
+    agent.args(["agent", "--state"]).arg(lab.state()).env("CARMA_EMU", lab.cluster.folder().join(format!("emu-{node}")));
+    agent.stderr(Stdio::null()).spawn().unwrap()
 }
 
 #[test]
@@ -103,13 +127,10 @@ fn an_agent_without_a_pilot_adds_its_server() {
     lab.pool(&[]);
     lab.text(&["pool", "pause", "gpu"]);
     let job = lab.submit(&[], "echo here; sleep 1");
-    let mut agent = lab.cluster.command(program());
-    agent.args(["agent", "--state"]).arg(lab.state()).env("CARMA_EMU", lab.cluster.folder().join("emu-gn1")).stderr(Stdio::null());
-    let mut agent = agent.spawn().unwrap();
+    let mut agent = joins(&lab, "gn1");
     assert_eq!(lab.finished(job), 1);
     assert!(lab.pilots().is_empty());
     signal(agent.id(), "TERM");
     assert!(agent.wait().unwrap().success());
     lab.until("its server is gone", || lab.servers().is_empty());
-    assert!(LEASE < 60);
 }

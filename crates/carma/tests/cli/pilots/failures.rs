@@ -72,7 +72,7 @@ fn a_controller_that_hangs_yields_exactly_one_pilot() {
 fn jobs_continue_while_the_controller_is_down() {
     let mut lab = need!(Lab::new());
     lab.pool(&[]);
-    let job = lab.submit(&[], "sleep 8; echo done");
+    let job = lab.submit(&[], "sleep 20; echo done");
     let process = lab.started(job, 1);
     lab.cluster.kill_controller();
     lab.until("the status says so", || lab.text(&["status"]).contains("the batch system does not answer"));

@@ -12,7 +12,7 @@ use carma_testing::slurm::{Cluster, Options};
 use serde_json::Value;
 
 /// The lease of agents, in seconds: jobs of a lost server are put back a second later.
-pub(super) const LEASE: u64 = 4;
+const LEASE: u64 = 4;
 /// Long enough for the slowest machine.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
