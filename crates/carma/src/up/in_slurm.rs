@@ -101,7 +101,7 @@ fn script(program: &Path, words: impl Iterator<Item = OsString>, sbatch: &[OsStr
         }
     };
     add("--network");
-    // A small job has no GPUs, and without them a manager does not start.
+    // A small job has no GPUs, and jobs that run beside the manager would end with it.
     if !sbatch.iter().any(|word| word.to_string_lossy().contains("gpu")) {
         add("--no-local");
     }
