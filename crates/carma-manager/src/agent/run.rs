@@ -357,7 +357,9 @@ impl Agent {
 
     /// Looks at what time has changed. Returns how the agent ended.
     fn tick(&mut self) -> Option<AgentEnd> {
-        if self.left().is_some_and(|left| left.get() <= self.setup.drain.as_secs_f64()) {
+        // A short batch job must have time to run something.
+        let drain = self.setup.left.map(|left| self.setup.drain.min(left / 4));
+        if self.left().zip(drain).is_some_and(|(left, drain)| left.get() <= drain.as_secs_f64()) {
             self.drain("its batch job ends soon", false);
         }
         if since_boot() > self.lease.until && self.ending.is_none() {

@@ -183,11 +183,14 @@ impl EngineState {
 
     /// Returns pilots that had no work for a while, that end, or whose pool is removed.
     fn return_idle(&mut self) {
-        let mut leaving = Vec::new();
+        let (mut leaving, mut used) = (Vec::new(), Vec::new());
         for server in self.servers.iter_mut().filter(|server| server.is_connected()) {
             let id = server.stored.id;
             if !self.attempts.on(id).is_empty() {
                 server.idle_since = None;
+                if !std::mem::replace(&mut server.used, true) {
+                    used.extend(server.stored.pilot.clone());
+                }
                 continue;
             }
             let idle = server.idle_since.get_or_insert_with(Instant::now).elapsed();
@@ -197,6 +200,9 @@ impl EngineState {
             if is_over || server.draining.is_some() {
                 leaving.push((id, server.stored.pilot.clone()));
             }
+        }
+        for pilot in used {
+            self.pools.used(&mut self.decisions, &pilot);
         }
         for (id, pilot) in leaving {
             if let Some(name) = pilot {

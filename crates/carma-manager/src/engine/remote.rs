@@ -207,9 +207,14 @@ impl EngineState {
         let gone = self.servers.remove(server);
         self.gpus.remove_remote(server);
         self.decisions.batch.changes.push(Change::ServerGone(server));
-        let node = gone.as_ref().map(|gone| gone.node.clone()).unwrap_or_default();
-        self.decisions.announce(format!("{server} on {node} is gone: {reason}"));
-        self.pools.server_gone(&mut self.decisions, gone.and_then(|gone| gone.pilot).as_deref());
+        let Some(gone) = gone else { return };
+        self.decisions.announce(format!("{server} on {} is gone: {reason}", gone.stored.node));
+        let Some(pilot) = gone.stored.pilot else { return };
+        match gone.draining.filter(|_| !gone.used) {
+            // Another one would do the same.
+            Some(reason) => self.pools.failed(&mut self.decisions, &pilot, &format!("a pilot ended before a job started: {reason}")),
+            None => self.pools.server_gone(&mut self.decisions, &pilot),
+        }
     }
 }
 

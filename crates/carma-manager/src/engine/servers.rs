@@ -31,6 +31,8 @@ pub(crate) struct RemoteServer {
     pub(crate) ends_now: bool,
     /// Another agent of the same pilot replaces it.
     fenced: bool,
+    /// It has had an attempt.
+    pub(crate) used: bool,
     /// Since when it has no attempts.
     pub(crate) idle_since: Option<Instant>,
     pub(crate) host: ShortageTracker,
@@ -69,7 +71,7 @@ impl RemoteServers {
     pub(crate) fn begin(&mut self, loaded: &Loaded) {
         let mut before = std::mem::take(&mut self.known);
         for stored in &loaded.servers {
-            let known = before.remove(&stored.id).unwrap_or_else(|| RemoteServer::new(stored.clone()));
+            let known = before.remove(&stored.id).unwrap_or_else(|| RemoteServer { used: true, ..RemoteServer::new(stored.clone()) });
             self.known.insert(stored.id, known);
         }
         self.next = self.next.max(loaded.next_server);
@@ -187,14 +189,14 @@ impl RemoteServers {
         self.known.values_mut().filter_map(|known| is_lost(known).then_some(known.stored.id)).collect()
     }
 
-    pub(crate) fn remove(&mut self, server: ServerId) -> Option<JoinedServer> {
-        let known = self.known.remove(&server)?;
-        if let Some(session) = known.session {
+    pub(crate) fn remove(&mut self, server: ServerId) -> Option<RemoteServer> {
+        let mut known = self.known.remove(&server)?;
+        if let Some(session) = known.session.take() {
             session.close();
             session.send(ToAgent::Refused { reason: "its server is given up".to_owned() });
             self.agents.iter().for_each(|agents| agents.disconnected(server, &session));
         }
-        Some(known.stored)
+        Some(known)
     }
 
     /// Sends a message to the agent of a server, if it is connected.
@@ -216,6 +218,7 @@ impl RemoteServer {
             draining: None,
             ends_now: false,
             fenced: false,
+            used: false,
             idle_since: None,
             host: ShortageTracker::default(),
             reading: None,

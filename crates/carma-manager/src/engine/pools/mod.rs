@@ -215,10 +215,10 @@ impl Pools {
         self.failed(decisions, name, &reason);
     }
 
-    /// A pilot is over before its agent connected.
-    fn failed(&mut self, decisions: &mut Decisions, name: &str, reason: &str) {
+    /// A pilot is over and was of no use.
+    pub(crate) fn failed(&mut self, decisions: &mut Decisions, name: &str, reason: &str) {
         let Some(pilot) = self.pilots.get(name) else { return };
-        let (pool, returned) = (pilot.pool.parse::<PoolName>(), pilot.returned);
+        let (pool, returned) = (pilot.pool.parse::<PoolName>(), pilot.returned && pilot.state != PilotState::Connected);
         self.forget(decisions, name, false);
         let Ok(pool) = pool else { return };
         if returned {
@@ -255,7 +255,6 @@ impl Pools {
         self.change_pilot(decisions, &name, |pilot| (pilot.state, pilot.server) = (PilotState::Connected, Some(id)));
         if let Ok(pool) = pool {
             self.change(decisions, &pool, |pool| {
-                (pool.failures, pool.last_failure) = (0, None);
                 pool.queue_wait = Some(wait);
                 pool.seen_memory = server.gpu_memory().or(pool.seen_memory);
             });
@@ -263,9 +262,17 @@ impl Pools {
     }
 
     /// The server of a pilot is gone.
-    pub(crate) fn server_gone(&mut self, decisions: &mut Decisions, pilot: Option<&str>) {
-        if let Some(name) = pilot.filter(|name| self.pilots.contains_key(*name)) {
-            self.forget(decisions, name, true);
+    pub(crate) fn server_gone(&mut self, decisions: &mut Decisions, pilot: &str) {
+        if self.pilots.contains_key(pilot) {
+            self.forget(decisions, pilot, true);
+        }
+    }
+
+    /// A pilot runs its first job.
+    pub(crate) fn used(&mut self, decisions: &mut Decisions, pilot: &str) {
+        let pool = self.pilots.get(pilot).and_then(|pilot| pilot.pool.parse::<PoolName>().ok());
+        if let Some(pool) = pool.filter(|pool| self.pools.get(pool).is_some_and(|pool| pool.failures > 0)) {
+            self.change(decisions, &pool, |pool| (pool.failures, pool.last_failure) = (0, None));
         }
     }
 
