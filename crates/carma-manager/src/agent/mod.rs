@@ -15,6 +15,7 @@ mod log_tail;
 mod run;
 mod server;
 mod signals;
+mod terminals;
 
 use std::io;
 use std::path::PathBuf;

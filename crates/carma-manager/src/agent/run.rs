@@ -11,6 +11,7 @@ use carma_core::{AttemptId, Seconds, ServerId};
 use super::attempts::{AgentAttempts, KnownRequests};
 use super::connection::Connection;
 use super::server::ServerGpus;
+use super::terminals::{AgentTerminals, TerminalInput};
 use super::{AgentEnd, AgentError, AgentSetup, signals};
 use crate::cluster::ServerFacts;
 use crate::executor::{ExecutorError, LocalExecutor, LocalSettings, Report};
@@ -42,6 +43,7 @@ pub(super) enum AgentInput {
     Sampled(Sampled),
     Host(Box<host::HostReading>),
     Report(Report),
+    Terminal(TerminalInput),
     EndAnnounced,
     EndRequested,
 }
@@ -73,6 +75,7 @@ struct Agent {
     inbox: Sender<AgentInput>,
     executor: LocalExecutor,
     attempts: AgentAttempts,
+    terminals: AgentTerminals,
     gpus: ServerGpus,
     facts: ServerFacts,
     lifeline: Arc<Lifeline>,
@@ -122,6 +125,7 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
     let (gpus, facts) = ServerGpus::find(&setup)?;
     let agent = Agent {
         attempts: AgentAttempts::new(&setup.folder, requests),
+        terminals: AgentTerminals::default(),
         incarnation: random_name()?,
         lease: Lease { length: PATIENCE, until: since_boot() + PATIENCE, pending: VecDeque::new(), next: 1, last_beat: Instant::now() },
         server: None,
@@ -207,6 +211,7 @@ impl Agent {
         }
         self.connection = None;
         self.welcomed = false;
+        self.terminals.close_all();
         self.next_try = Instant::now() + self.delay;
         self.delay = (self.delay * 2).min(RECONNECT.1);
     }
@@ -246,6 +251,10 @@ impl Agent {
             AgentInput::Sampled(Sampled::MpsDied(..)) => {}
             AgentInput::Host(reading) => self.tell(&FromAgent::Host(reading)),
             AgentInput::Report(report) => self.report(report),
+            AgentInput::Terminal(input) => {
+                let answer = self.terminals.happened(input);
+                answer.iter().for_each(|answer| self.tell(answer));
+            }
             AgentInput::EndAnnounced => self.drain("its batch system announced the end", false),
             AgentInput::EndRequested => {
                 self.drain("its batch system ends it", true);
@@ -294,6 +303,7 @@ impl Agent {
             ToAgent::Signal { attempt, signal } => crate::executor::Executor::signal(&self.executor, attempt, signal),
             ToAgent::Acknowledge(attempt) => self.attempts.acknowledge(attempt, &self.executor),
             ToAgent::AskActivity(every) => self.gpus.ask_activity(every.map(|every| Duration::from_secs_f64(every.get()))),
+            ToAgent::Terminal(message) => self.terminals.received(message, &self.setup.folder, &self.inbox),
             ToAgent::Sample => self.gpus.sample_now(),
             ToAgent::Leave => self.end(AgentEnd::Done("the manager returned this server".to_owned()), Duration::ZERO),
         }

@@ -2,16 +2,19 @@
 
 use std::collections::HashMap;
 use std::fs::DirBuilder;
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use carma_core::{AttemptId, ServerId, Signal};
 
 use super::session::Session;
+use super::terminals::Terminals;
 use super::{listener, log_copy};
 use crate::executor::{CheckpointTimes, ExecutorError, Report, Requests, StartOrder};
-use crate::link::{AttemptNote, LogPiece, StartMessage, ToAgent};
+use crate::link::{AttemptNote, LogPiece, StartMessage, TerminalMessage, ToAgent};
 use crate::pool::Pool;
 use crate::supervise::AttemptFolder;
 use crate::turns::Limits;
@@ -24,7 +27,8 @@ pub(crate) struct AgentExecutor {
     state: PathBuf,
     report: Box<dyn Fn(Report) + Send + Sync>,
     inner: Mutex<Inner>,
-    sends: std::sync::OnceLock<Pool<AttemptId>>,
+    sends: OnceLock<Pool<AttemptId>>,
+    terminals: Terminals,
 }
 
 #[derive(Debug, Default)]
@@ -50,11 +54,16 @@ impl AgentExecutor {
         state: PathBuf,
         mut requests: impl FnMut() -> Result<Requests, ExecutorError>,
         report: impl Fn(Report) + Send + Sync + 'static,
-    ) -> Result<std::sync::Arc<Self>, ExecutorError> {
-        let executor =
-            std::sync::Arc::new(Self { state, report: Box::new(report), inner: Mutex::default(), sends: std::sync::OnceLock::new() });
+    ) -> Result<Arc<Self>, ExecutorError> {
+        let executor = Arc::new(Self {
+            state,
+            report: Box::new(report),
+            inner: Mutex::default(),
+            sends: OnceLock::new(),
+            terminals: Terminals::default(),
+        });
         let sends = Pool::start("orders", Limits::at_most(THREADS), || {
-            let (request_of, executor): (Requests, Weak<Self>) = (requests()?, std::sync::Arc::downgrade(&executor));
+            let (request_of, executor): (Requests, Weak<Self>) = (requests()?, Arc::downgrade(&executor));
             Ok::<_, ExecutorError>(move |attempt: AttemptId| {
                 let Some(executor) = executor.upgrade() else { return false };
                 executor.send_order(attempt, &request_of);
@@ -80,6 +89,7 @@ impl AgentExecutor {
 
     /// The connection of a server is closed.
     pub(crate) fn disconnected(&self, server: ServerId, session: &Session) {
+        self.terminals.disconnected(server);
         self.inner().sessions.remove(&server).filter(|current| !current.is(session)).into_iter().for_each(|current| {
             // Another one has replaced it.
             self.inner().sessions.insert(server, current);
@@ -100,6 +110,21 @@ impl AgentExecutor {
             Report::Started(_) | Report::Delayed { .. } => ToAgent::Signal { attempt, signal: Signal::Kill },
             Report::NotStarted { .. } | Report::Ended(_) => ToAgent::Acknowledge(attempt),
         });
+    }
+
+    /// The terminal of an attempt, if it runs on the server of an agent.
+    pub(crate) fn open_terminal(&self, attempt: AttemptId) -> Option<io::Result<UnixStream>> {
+        let inner = self.inner();
+        let server = inner.attempts.get(&attempt)?.server;
+        let Some(session) = inner.sessions.get(&server).cloned() else {
+            return Some(Err(io::Error::new(io::ErrorKind::NotConnected, "the agent of its server is not connected")));
+        };
+        drop(inner);
+        Some(self.terminals.open(server, attempt, &session))
+    }
+
+    pub(super) fn terminal(&self, server: ServerId, message: TerminalMessage) {
+        self.terminals.received(server, message);
     }
 
     pub(super) fn noted(&self, server: ServerId, note: AttemptNote) {

@@ -236,6 +236,10 @@ fn take(message: FromAgent, session: &Session, shared: &Shared) -> bool {
             shared.executor.noted(server, note);
             return true;
         }
+        FromAgent::Terminal(message) => {
+            tokio::task::block_in_place(|| shared.executor.terminal(server, message));
+            return true;
+        }
         FromAgent::Log(piece) => {
             tokio::task::block_in_place(|| shared.executor.log_grew(server, &piece));
             return true;

@@ -11,6 +11,7 @@ mod listener;
 mod log_copy;
 mod servers;
 mod session;
+mod terminals;
 
 use std::sync::Arc;
 

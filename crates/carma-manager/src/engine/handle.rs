@@ -1,10 +1,12 @@
 //! The handle of the engine: other threads send questions through a channel and await the answers.
 
+use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
 
-use carma_core::{DeviceId, JobId, Settings};
+use carma_core::{AttemptId, DeviceId, JobId, Settings};
 use tokio::sync::{broadcast, oneshot};
 
 use super::accounting::recent::{Recent, SampleFilter};
@@ -14,6 +16,7 @@ use super::input::Input;
 use super::jobs_action::JobsAction;
 use super::question::Question;
 use super::task::Task;
+use crate::agents::AgentExecutor;
 use crate::api::{
     ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Problem,
     ProblemKind, Queue, QueueQuery, RecentSamples, ServerDetail, ShareRow, Shutdown, Status, Submitted, Update, Why,
@@ -37,6 +40,8 @@ pub struct Handle {
     pub(crate) recent: Arc<Recent>,
     pub(crate) clock: SharedClock,
     pub(crate) heartbeats: Heartbeats,
+    /// Set when the engine has started.
+    pub(crate) agents: Arc<OnceLock<Arc<AgentExecutor>>>,
 }
 
 impl Handle {
@@ -150,6 +155,11 @@ impl Handle {
     /// Stops the manager. Answered at once.
     pub async fn shutdown(&self, shutdown: Shutdown) -> Result<(), Problem> {
         self.ask(|reply| Question::Shutdown { shutdown, reply }).await
+    }
+
+    /// The terminal of an attempt, if it runs on the server of an agent.
+    pub(crate) fn remote_terminal(&self, attempt: AttemptId) -> Option<io::Result<UnixStream>> {
+        self.agents.get()?.open_terminal(attempt)
     }
 
     /// The servers of agents.

@@ -47,6 +47,7 @@ impl Engine {
             recent: Arc::default(),
             clock: SharedClock::new(),
             heartbeats: Heartbeats::default(),
+            agents: Arc::default(),
         };
         (handle, EngineInbox(inbox))
     }
@@ -55,6 +56,7 @@ impl Engine {
     pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, inbox: EngineInbox) -> Result<Self, EngineError> {
         store.beat(handle.heartbeats.start(Part::Store));
         let executor = executors(&setup, &store, handle)?;
+        executor.agents.iter().for_each(|agents| drop(handle.agents.set(Arc::clone(agents))));
         let inputs = handle.inputs.clone();
         host::watch(vec![setup.places.state.clone()], move |reading| inputs.send(Input::Host(Box::new(reading))).is_ok())?;
         let mut engine = EngineState::new(setup, store, handle, executor)?;

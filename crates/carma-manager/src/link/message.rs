@@ -31,6 +31,8 @@ pub(crate) enum FromAgent {
     Note(AttemptNote),
     /// A piece of a log.
     Log(LogPiece),
+    /// From the terminal of a job.
+    Terminal(TerminalMessage),
     /// The server ends after this time. Nothing new should start there.
     Draining {
         /// Time left, if known.
@@ -81,6 +83,8 @@ pub(crate) enum ToAgent {
     Acknowledge(AttemptId),
     /// Ask the driver this often for the activity of processes.
     AskActivity(Option<Seconds>),
+    /// For the terminal of a job.
+    Terminal(TerminalMessage),
     /// Sample now.
     Sample,
     /// No attempt is there, and none will come: end.
@@ -136,6 +140,24 @@ impl WireSample {
 pub(crate) struct StartMessage {
     pub(crate) order: StartOrder,
     pub(crate) request: JobRequest,
+}
+
+/// A message about a terminal that a client has opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TerminalMessage {
+    /// Which client.
+    pub(crate) id: u64,
+    pub(crate) event: TerminalEvent,
+}
+
+/// What happens at a terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum TerminalEvent {
+    /// A client wants the terminal of an attempt.
+    Open(AttemptId),
+    /// Bytes of its protocol.
+    Bytes(#[serde(with = "crate::text_bytes")] Vec<u8>),
+    Closed,
 }
 
 /// Progress and checkpoints of an attempt.

@@ -11,6 +11,8 @@ mod message;
 mod secret;
 
 pub(crate) use self::cipher::{Cipher, Handshake, LinkError, Opener, Sealer};
-pub(crate) use self::message::{AgentHello, AttemptNote, FromAgent, LogPiece, LogStream, StartMessage, ToAgent, WireSample};
+pub(crate) use self::message::{
+    AgentHello, AttemptNote, FromAgent, LogPiece, LogStream, StartMessage, TerminalEvent, TerminalMessage, ToAgent, WireSample,
+};
 pub(crate) use self::secret::random_name;
 pub use self::secret::{Secret, SecretError};

@@ -61,15 +61,22 @@ pub(super) async fn join(
         return Err(ProblemKind::Conflict.because(format!("{} is {}, and has a terminal only while it runs", job.id, job.phase)));
     }
     let id = job.id;
-    let folder = AttemptFolder::of(&shared.places.state, AttemptId { job: id, number: job.attempts });
-    let terminal = connect(folder).await.map_err(|error| ProblemKind::Conflict.because(format!("{id} cannot be joined: {error}")))?;
+    let attempt = AttemptId { job: id, number: job.attempts };
+    let terminal =
+        connect(&shared, attempt).await.map_err(|error| ProblemKind::Conflict.because(format!("{id} cannot be joined: {error}")))?;
     tokio::spawn(relay(upgrade, terminal, request.extensions_mut().remove()));
     let answer = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS).header(CONNECTION, "upgrade").header(UPGRADE, PROTOCOL);
     answer.body(Body::empty()).map_err(|error| ProblemKind::Internal.because(error.to_string()))
 }
 
-async fn connect(folder: AttemptFolder) -> io::Result<UnixStream> {
-    let stream = spawn_blocking(move || connect_terminal(&folder)).await.map_err(io::Error::other)??;
+async fn connect(shared: &Shared, attempt: AttemptId) -> io::Result<UnixStream> {
+    let stream = match shared.handle.remote_terminal(attempt) {
+        Some(stream) => stream?,
+        None => {
+            let folder = AttemptFolder::of(&shared.places.state, attempt);
+            spawn_blocking(move || connect_terminal(&folder)).await.map_err(io::Error::other)??
+        }
+    };
     stream.set_nonblocking(true)?;
     UnixStream::from_std(stream)
 }

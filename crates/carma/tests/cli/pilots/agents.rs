@@ -58,6 +58,27 @@ fn a_pilot_whose_agent_is_stopped_is_cancelled() {
     lab.until("Slurm ends the pilot", || !is_alive(agent));
 }
 
+#[test]
+fn the_terminal_of_a_job_on_a_pilot_is_reached_through_the_manager() {
+    need!(carma_testing::program("script"));
+    let lab = need!(Lab::new());
+    lab.pool(&[]);
+    let mut terminal = lab.cluster.command("script");
+    terminal.env("CARMA_SOCKET", lab.state().join("carma.sock")).env("TERM", "dumb");
+    let command = format!("{} submit --interactive --mem 1GiB --workdir /tmp -- bash --norc", program().display());
+    terminal.args(["-q", "-e", "-c", &command, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut terminal = terminal.spawn().unwrap();
+    lab.until("the job runs", || lab.text(&["queue"]).contains("running"));
+    thread::sleep(Duration::from_secs(2));
+    let mut keyboard = terminal.stdin.take().unwrap();
+    keyboard.write_all(b"echo sum $((40 + 2))\nexit 7\n").unwrap();
+    let output = terminal.wait_with_output().unwrap();
+    let screen = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(screen.contains("sum 42"), "{screen}");
+    assert_eq!(output.status.code(), Some(7), "{screen}");
+    drop(keyboard);
+}
+
 /// An agent that is started by hand.
 fn joins(lab: &Lab, node: &str) -> Child {
     let mut agent = lab.cluster.command(program());
