@@ -13,6 +13,8 @@ section! {
     ManagerSettings => ManagerConfig, checked by watchdog_is_patient {
         /// The group whose members may manage the jobs of all users, as root may.
         operators: String = "carma".to_owned();
+        /// A manager that is not root also takes jobs of other users, and runs them as its own account: `carma up --shared-account`.
+        shared_account: bool = false;
         /// The manager ends, for its service to restart it, when one of its threads does not respond for this long: at least 5. Jobs continue. 0: never.
         watchdog_seconds: ZeroIsNone<Seconds> [0.0..=86_400.0] = Some(Seconds::from_secs(60));
         /// Limits of submissions.

@@ -2,9 +2,8 @@
 
 use carma_core::{Event, Settings};
 
-use super::cluster::ClusterQuestion;
 use super::decide::{Effect, Reply};
-use super::question::Question;
+use super::question::{ClusterQuestion, Question};
 use super::refusal::{TAKEN_OVER, refused, unavailable};
 use super::state::{Condition, EngineState};
 use super::views::View;

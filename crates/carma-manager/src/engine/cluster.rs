@@ -2,20 +2,11 @@
 
 use super::decide::Reply;
 use super::pools::plan::Need;
+use super::question::ClusterQuestion;
 use super::state::EngineState;
 use crate::api::{NewPool, PoolChange, PoolDetail, PoolTest, Problem, ProblemKind, ServerDetail};
 use crate::batch::BatchOrder;
 use crate::cluster::{Pool, PoolName, PoolPause, PoolSettings};
-
-/// A question about servers and pools.
-#[derive(Debug)]
-pub(crate) enum ClusterQuestion {
-    Servers { reply: Reply<Vec<ServerDetail>> },
-    Pools { reply: Reply<Vec<PoolDetail>> },
-    Add { new: NewPool, by: String, reply: Reply<()> },
-    Change { pool: PoolName, change: PoolChange, by: String, reply: Reply<()> },
-    Test { pool: PoolName, reply: Reply<PoolTest> },
-}
 
 impl EngineState {
     pub(super) fn answer_about_cluster(&mut self, question: ClusterQuestion) {

@@ -10,11 +10,10 @@ use carma_core::{AttemptId, DeviceId, JobId, Settings};
 use tokio::sync::{broadcast, oneshot};
 
 use super::accounting::recent::{Recent, SampleFilter};
-use super::cluster::ClusterQuestion;
 use super::decide::{Reply, SharedClock};
 use super::input::Input;
 use super::jobs_action::JobsAction;
-use super::question::Question;
+use super::question::{ClusterQuestion, Question};
 use super::task::Task;
 use crate::agents::AgentExecutor;
 use crate::api::{

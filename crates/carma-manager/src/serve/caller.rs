@@ -48,6 +48,17 @@ impl Caller {
         if self.is_operator() { Ok(()) } else { Err(ProblemKind::Forbidden.because(format!("only operators may {what}"))) }
     }
 
+    /// Refuses callers whose jobs would run as another user: only root can run jobs as their owners.
+    pub(super) fn must_run_as_itself(&self, shared_account: bool) -> Result<(), Problem> {
+        let manager = rustix::process::geteuid();
+        if manager.is_root() || self.uid == manager.as_raw() || shared_account {
+            return Ok(());
+        }
+        let text =
+            "this manager is not root and runs jobs of its own user only; `carma up --shared-account` runs those of others as its account";
+        Err(ProblemKind::Forbidden.because(text))
+    }
+
     /// Refuses callers other than the job's user and operators.
     pub(super) fn must_own(&self, uid: u32, what: &str) -> Result<(), Problem> {
         if self.may_touch(uid) {

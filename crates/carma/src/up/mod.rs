@@ -53,6 +53,9 @@ pub(crate) struct Arguments {
     /// Run no jobs on this host, only on the servers of agents: for login nodes.
     #[arg(long)]
     no_local: bool,
+    /// Take jobs of other users too, and run all as this account. They can read and change each other's files.
+    #[arg(long)]
+    shared_account: bool,
     /// Write every event and decision to this file, for carma replay-log.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -86,7 +89,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // Every connection and every attempt takes some of the files that a process may have open.
     open_files::raise_limit();
     prepare_own_group();
-    let configuration = Configuration::read(&places.configuration)?;
+    let mut configuration = Configuration::read(&places.configuration)?;
+    configuration.manager.shared_account |= arguments.shared_account;
     for warning in lines(&places.configuration, &configuration.warnings) {
         tracing::warn!("{warning}");
     }

@@ -117,6 +117,7 @@ impl Shared {
     /// Validates a submission, names the jobs it waits for by number, and expands it: at most `bounds.jobs` jobs, with a permit to hold them in memory.
     async fn validated(&self, caller: &Caller, sent: JsonBody<Submission>, bounds: Bounds) -> Result<(ValidJobs, Permit), Problem> {
         let JsonBody { value: submission, size, permit: _large } = sent;
+        caller.must_run_as_itself(self.settings.shared_account)?;
         check_priority(submission.job.schedule.priority, caller)?;
         let mut valid = self.off_thread(caller.uid, size > LARGE, move || submission.validate().map_err(invalid)).await??;
         let jobs = valid.jobs().min(bounds.jobs);
