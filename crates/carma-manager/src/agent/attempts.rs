@@ -53,18 +53,24 @@ impl AgentAttempts {
         Self { folder: folder.to_owned(), requests, known: BTreeMap::new() }
     }
 
-    /// Starts an attempt, unless it is known.
+    /// Starts an attempt. One that is known is reported again.
     pub(super) fn start(&mut self, message: StartMessage, executor: &LocalExecutor) {
         let StartMessage { order, request } = message;
         let attempt = order.attempt;
         let folder = AttemptFolder::of(&self.folder, attempt);
         let tail = |path| LogTail::new(path, order.log_limit);
-        self.known.entry(attempt).or_insert_with(|| AgentAttempt {
+        if let Some(known) = self.known.get_mut(&attempt) {
+            // The manager may have lost the reports: it could not store them, or it restarted.
+            known.note = None;
+            return executor.report_again(attempt);
+        }
+        let started = AgentAttempt {
             logs: [(LogStream::Output, tail(folder.output())), (LogStream::Errors, tail(folder.errors()))],
             note: None,
             may_checkpoint: request.may_checkpoint,
             ended: false,
-        });
+        };
+        self.known.insert(attempt, started);
         self.requests.lock().insert(attempt.job, request);
         executor.start(Box::new(order));
     }

@@ -28,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const TICK: Duration = Duration::from_millis(200);
 /// Between two tries to connect: at first, and at most.
 const RECONNECT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// A manager that does not welcome a connected agent for this long is asked again.
+const GREETING: Duration = Duration::from_secs(15);
 /// Beats in the time of a lease.
 const BEATS: u32 = 10;
 /// Attempts that were asked to end are killed after this time: batch systems kill everything after 30 s.
@@ -84,6 +86,7 @@ struct Agent {
     server: Option<ServerId>,
     started: Instant,
     connection: Option<Connection>,
+    connected: Instant,
     connections: u64,
     welcomed: bool,
     next_try: Instant,
@@ -138,6 +141,7 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
         facts,
         lifeline,
         connection: None,
+        connected: Instant::now(),
         connections: 0,
         welcomed: false,
         next_try: Instant::now(),
@@ -178,7 +182,7 @@ impl Agent {
         self.welcomed = false;
         match Connection::open(&self.setup.manager, &self.secret, self.connections, self.inbox.clone()) {
             Ok(connection) => {
-                self.connection = Some(connection);
+                (self.connection, self.connected) = (Some(connection), Instant::now());
                 let hello = self.hello();
                 self.send(&FromAgent::Hello(Box::new(hello)));
             }
@@ -376,6 +380,9 @@ impl Agent {
             tracing::error!("no answer of the manager for the time of the lease: all attempts end");
             self.attempts.kill_all(&self.executor);
             self.end(AgentEnd::LeaseLost, Duration::ZERO);
+        }
+        if self.connection.is_some() && !self.welcomed && self.connected.elapsed() > GREETING {
+            self.disconnected("the manager does not answer");
         }
         if self.welcomed {
             self.send_logs(None);

@@ -74,6 +74,13 @@ impl LocalExecutor {
     }
 }
 
+impl LocalExecutor {
+    /// Reports the state of an attempt again.
+    pub(crate) fn report_again(&self, attempt: AttemptId) {
+        self.0.adopt(attempt);
+    }
+}
+
 impl Executor for LocalExecutor {
     fn start(&self, order: Box<StartOrder>) {
         let mut attempts = self.0.attempts();
