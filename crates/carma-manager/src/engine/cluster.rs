@@ -20,7 +20,7 @@ pub(crate) enum ClusterQuestion {
 impl EngineState {
     pub(super) fn answer_about_cluster(&mut self, question: ClusterQuestion) {
         match question {
-            ClusterQuestion::Servers { reply } => drop(reply.send(Ok(self.server_details()))),
+            ClusterQuestion::Servers { reply } => drop(reply.send(Ok(self.view().server_details()))),
             ClusterQuestion::Pools { reply } => drop(reply.send(Ok(self.pool_details()))),
             ClusterQuestion::Add { new, by, reply } => match self.add_pool(new, &by) {
                 Ok(()) => self.decisions.answer(reply, ()),
@@ -32,28 +32,6 @@ impl EngineState {
             },
             ClusterQuestion::Test { pool, reply } => self.test_pool(&pool, reply),
         }
-    }
-
-    fn server_details(&self) -> Vec<ServerDetail> {
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let detail = |server: &super::servers::RemoteServer| {
-            let stored = &server.stored;
-            let pilot = stored.pilot.as_ref().and_then(|name| self.pools.pilot(name));
-            ServerDetail {
-                id: stored.id,
-                node: stored.node.clone(),
-                connected: server.is_connected(),
-                gpus: count(self.gpus.remote(stored.id).iter().count()),
-                jobs: count(self.attempts.on(stored.id).len()),
-                pilot: stored.pilot.clone(),
-                pool: pilot.map(|pilot| pilot.pool.clone()),
-                batch_job: stored.batch_job.clone(),
-                joined: stored.joined,
-                ends: stored.ends,
-                draining: server.draining.clone(),
-            }
-        };
-        self.servers.iter().map(detail).collect()
     }
 
     fn pool_details(&self) -> Vec<PoolDetail> {

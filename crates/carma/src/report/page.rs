@@ -133,6 +133,8 @@ mod tests {
             emulated: false,
             speed: 1.0,
             gpus: 1,
+            servers: 0,
+            pools: 0,
             left_out: Vec::new(),
             metrics: Vec::new(),
             policy: "magm".to_owned(),
