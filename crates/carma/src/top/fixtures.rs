@@ -141,6 +141,7 @@ pub(super) fn answers(gpus: Vec<GpuDetail>, jobs: Vec<QueueRow>) -> Answers {
         status,
         gpus,
         queue: Queue { counts, jobs, next: None },
+        pools: Vec::new(),
     }
 }
 
