@@ -176,6 +176,17 @@ mod tests {
     }
 
     #[test]
+    fn several_servers_are_named() {
+        let mut several = data();
+        let (mut gpu, samples) = (several.gpus[0].0.clone(), several.gpus[0].1.clone());
+        (gpu.device, gpu.node) = ("s1/gpu0".parse().unwrap(), Some("gn1".to_owned()));
+        several.gpus.push((gpu, samples));
+        let page = body(&several);
+        assert!(page.contains("s1/gpu0 on gn1") && page.contains("on 2 GPUs of 2 servers"), "{page}");
+        assert!(!body(&data()).contains(" servers"));
+    }
+
+    #[test]
     fn an_empty_period_says_so() {
         let empty = ReportData {
             jobs: Vec::new(),
