@@ -2,9 +2,8 @@
 
 use carma_core::{Event, Settings};
 
-use super::cluster::ClusterQuestion;
 use super::decide::{Effect, Reply};
-use super::question::Question;
+use super::question::{ClusterQuestion, Question};
 use super::refusal::{TAKEN_OVER, refused, unavailable};
 use super::state::{Condition, EngineState};
 use super::views::View;
@@ -63,10 +62,10 @@ impl EngineState {
         let problem = || unavailable(reason);
         match question {
             Question::Submit { reply, .. } => drop(reply.send(Err(problem()))),
-            Question::Drain { reply, .. } | Question::Configure { reply, .. } | Question::Notify { reply, .. } => {
-                drop(reply.send(Err(problem())));
-            }
-            Question::Cluster(ClusterQuestion::Add { reply, .. } | ClusterQuestion::Change { reply, .. }) => {
+            Question::Drain { reply, .. }
+            | Question::Configure { reply, .. }
+            | Question::Notify { reply, .. }
+            | Question::Cluster(ClusterQuestion::Add { reply, .. } | ClusterQuestion::Change { reply, .. }) => {
                 drop(reply.send(Err(problem())));
             }
             Question::Shutdown { reply, .. } if self.condition == Condition::Stopping => drop(reply.send(Ok(()))),

@@ -1,28 +1,19 @@
-//! Questions about servers and pools.
+//! Answers about servers and pools.
 
 use super::decide::Reply;
 use super::pools::plan::Need;
+use super::question::ClusterQuestion;
 use super::state::EngineState;
-use crate::api::{NewPool, PoolChange, PoolDetail, PoolTest, Problem, ProblemKind, ServerDetail};
+use crate::api::{NewPool, PoolChange, PoolDetail, PoolTest, Problem, ProblemKind};
 use crate::batch::BatchOrder;
 use crate::cluster::{Pool, PoolName, PoolPause, PoolSettings};
-
-/// A question about servers and pools.
-#[derive(Debug)]
-pub(crate) enum ClusterQuestion {
-    Servers { reply: Reply<Vec<ServerDetail>> },
-    Pools { reply: Reply<Vec<PoolDetail>> },
-    Add { new: NewPool, by: String, reply: Reply<()> },
-    Change { pool: PoolName, change: PoolChange, by: String, reply: Reply<()> },
-    Test { pool: PoolName, reply: Reply<PoolTest> },
-}
 
 impl EngineState {
     pub(super) fn answer_about_cluster(&mut self, question: ClusterQuestion) {
         match question {
             ClusterQuestion::Servers { reply } => drop(reply.send(Ok(self.view().server_details()))),
             ClusterQuestion::Pools { reply } => drop(reply.send(Ok(self.pool_details()))),
-            ClusterQuestion::Add { new, by, reply } => match self.add_pool(new, &by) {
+            ClusterQuestion::Add { new, by, reply } => match self.add_pool(*new, &by) {
                 Ok(()) => self.decisions.answer(reply, ()),
                 Err(problem) => drop(reply.send(Err(problem))),
             },

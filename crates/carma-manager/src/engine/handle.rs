@@ -8,11 +8,10 @@ use carma_core::{DeviceId, JobId, Settings};
 use tokio::sync::{broadcast, oneshot};
 
 use super::accounting::recent::{Recent, SampleFilter};
-use super::cluster::ClusterQuestion;
 use super::decide::{Reply, SharedClock};
 use super::input::Input;
 use super::jobs_action::JobsAction;
-use super::question::Question;
+use super::question::{ClusterQuestion, Question};
 use super::task::Task;
 use crate::api::{
     ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Problem,
@@ -164,7 +163,7 @@ impl Handle {
 
     /// Adds a pool. Answered after the commit.
     pub async fn add_pool(&self, new: NewPool, by: String) -> Result<(), Problem> {
-        self.ask(|reply| Question::Cluster(ClusterQuestion::Add { new, by, reply })).await
+        self.ask(|reply| Question::Cluster(ClusterQuestion::Add { new: Box::new(new), by, reply })).await
     }
 
     /// Changes a pool. Answered after the commit.

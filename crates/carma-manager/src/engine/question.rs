@@ -2,9 +2,12 @@
 
 use carma_core::{DeviceId, JobId, Settings};
 
-use super::cluster::ClusterQuestion;
 use super::decide::Reply;
-use crate::api::{ChannelTest, Forecast, GpuDetail, Notification, Queue, QueueQuery, ShareRow, Shutdown, Status, Submitted, Why};
+use crate::api::{
+    ChannelTest, Forecast, GpuDetail, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery, ServerDetail, ShareRow,
+    Shutdown, Status, Submitted, Why,
+};
+use crate::cluster::PoolName;
 use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::Owner;
@@ -30,4 +33,14 @@ pub(crate) enum Question {
     TryNotifications { owner: Owner, reply: Reply<Vec<ChannelTest>> },
     Cluster(ClusterQuestion),
     Shutdown { shutdown: Shutdown, reply: Reply<()> },
+}
+
+/// A question about servers and pools.
+#[derive(Debug)]
+pub(crate) enum ClusterQuestion {
+    Servers { reply: Reply<Vec<ServerDetail>> },
+    Pools { reply: Reply<Vec<PoolDetail>> },
+    Add { new: Box<NewPool>, by: String, reply: Reply<()> },
+    Change { pool: PoolName, change: PoolChange, by: String, reply: Reply<()> },
+    Test { pool: PoolName, reply: Reply<PoolTest> },
 }
