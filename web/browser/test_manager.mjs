@@ -27,23 +27,33 @@ const asUser = user => ["setpriv", "--reuid", `${user}`, "--regid", `${user}`, "
 export class TestManager {
   #manager;
   #bridges = [];
+  #agents = [];
 
   constructor(folder, gpus) {
     this.folder = folder;
     this.gpus = gpus;
     this.socket = join(folder, "state", "carma.sock");
-    this.environment = { ...process.env, CARMA_SOCKET: this.socket, PATH: `${dirname(PROGRAM)}:${process.env.PATH}` };
+    this.environment = {
+      ...process.env,
+      CARMA_SOCKET: this.socket,
+      PATH: `${join(folder, "bin")}:${dirname(PROGRAM)}:${process.env.PATH}`,
+    };
+    this.speed = 1;
   }
 
-  /** A manager that answers. `state` may hold what another manager left. */
-  static async start({ gpus = "2xA100-40GB", speed = 60, configuration = "", state = undefined } = {}) {
+  /** A manager that answers. `state` may hold what another manager left; `programs` are shell scripts that it finds first. */
+  static async start({ gpus = "2xA100-40GB", speed = 60, configuration = "", state = undefined, programs = {} } = {}) {
     const folder = mkdtempSync(join(tmpdir(), "carma-browser-"));
     const manager = new TestManager(folder, join(folder, "gpus"));
     // Other users need access, and a folder to write to.
     chmodSync(folder, 0o755);
     mkdirSync(join(folder, "square"));
     chmodSync(join(folder, "square"), 0o1777);
+    mkdirSync(join(folder, "bin"));
+    for (const [name, script] of Object.entries(programs))
+      writeFileSync(join(folder, "bin", name), `#!/bin/sh\n${script}`, { mode: 0o755 });
     writeFileSync(join(folder, "carma.toml"), configuration + SAMPLING);
+    manager.speed = speed;
     await state?.(join(folder, "state"));
     await run(PROGRAM, ["emu", "up", "--folder", manager.gpus, "--gpus", gpus, "--speed", `${speed}`]);
     await manager.up();
@@ -112,6 +122,23 @@ export class TestManager {
     return until(`job ${job} is ${state}`, check, timeout);
   }
 
+  /** An agent with its own emulated GPUs, as on another node, until it has connected. It ends with `stop`, or by its `end`. */
+  async agent(node, gpus, words = []) {
+    const folder = join(this.folder, `gpus-${node}`);
+    await run(PROGRAM, ["emu", "up", "--folder", folder, "--gpus", gpus, "--speed", `${this.speed}`]);
+    const env = { ...this.environment, CARMA_EMU: folder, SLURMD_NODENAME: node };
+    const agent = spawn(PROGRAM, ["agent", "--state", join(this.folder, "state"), ...words], { env, stdio: "ignore" });
+    const ended = once(agent, "exit");
+    const end = async signal => {
+      agent.kill(signal);
+      await ended;
+      await run(PROGRAM, ["emu", "down", "--folder", folder, "--force"]);
+    };
+    this.#agents.push({ agent, end });
+    await until(`${node} connects`, async () => (await this.get("/v1/servers")).some(server => server.node === node && server.connected));
+    return end;
+  }
+
   /** The page's address for this user, with the secret. Its `carma web` runs until `stop`. */
   async web(user = undefined) {
     const [first, ...rest] = [...(user === undefined ? [] : asUser(user)), PROGRAM, "web", "--port", "0"];
@@ -126,6 +153,8 @@ export class TestManager {
     if (this.#manager.exitCode === null) {
       await this.carma("cancel", "--all", "--yes").catch(() => undefined);
       await until("nothing runs", async () => (await this.get("/v1/status")).jobs.running === 0);
+      const agents = this.#agents.filter(({ agent }) => agent.exitCode === null && agent.signalCode === null);
+      await Promise.all(agents.map(({ end }) => end("SIGTERM")));
       await this.down();
     }
     await run(PROGRAM, ["emu", "down", "--folder", this.gpus, "--force"]);

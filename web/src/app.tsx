@@ -7,6 +7,7 @@ import { Banner } from "./components/banner";
 import { Header } from "./components/header";
 import { arriveAtSearch, Keys } from "./components/keys";
 import { SignIn } from "./components/sign_in";
+import { deviceName } from "./lib/format";
 import { useObservable } from "./lib/observable";
 import { follow } from "./live/feed";
 import { watchManager } from "./live/manager";
@@ -18,6 +19,7 @@ import { History } from "./pages/history";
 import { JobPage } from "./pages/job";
 import { Notifications } from "./pages/notifications";
 import { QueuePage } from "./pages/queue";
+import { ServersPage } from "./pages/servers";
 import { Submit } from "./pages/submit";
 import { WhatIfPage } from "./pages/what_if";
 import { route } from "./router";
@@ -26,6 +28,7 @@ import { route } from "./router";
 const PAGES: Record<string, { title: string; page: ComponentType<{ argument: string }> }> = {
   "": { title: "Server", page: Glance },
   queue: { title: "Queue", page: QueuePage },
+  servers: { title: "Servers", page: ServersPage },
   history: { title: "History", page: History },
   energy: { title: "Energy", page: Energy },
   "what-if": { title: "What if", page: WhatIfPage },
@@ -54,7 +57,7 @@ export function App() {
   }, [given, refused]);
 
   useEffect(() => {
-    document.title = `${known?.title ?? "Nothing"}${argument ? ` ${argument.replace(/^s\d+\//, "")}` : ""} · CARMA`;
+    document.title = `${known?.title ?? "Nothing"}${argument ? ` ${deviceName(argument)}` : ""} · CARMA`;
     // A new page begins at its top, also for a screen reader.
     if (shown.current !== place) {
       shown.current = place;

@@ -45,7 +45,10 @@ test("figures keep three that matter, and whole numbers whole", () => {
 
 test("changes have a sign, counts a noun, devices no server", () => {
   assert.deepEqual([1.25, 0.9, 1.001].map(change), ["+25 %", "−10 %", "±0 %"]);
-  assert.deepEqual([count(1, "job"), count(2000, "job"), deviceName("s0/gpu3/mig1")], ["1 job", "2,000 jobs", "gpu3/mig1"]);
+  assert.deepEqual(
+    [count(1, "job"), count(2000, "job"), deviceName("s0/gpu3/mig1"), deviceName("s1/gpu0")],
+    ["1 job", "2,000 jobs", "gpu3/mig1", "s1/gpu0"],
+  );
 });
 
 test("a job of an array is named by its place there", () => {

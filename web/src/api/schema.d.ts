@@ -472,6 +472,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/pools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The pools, and their pilots. */
+        get: operations["pools"];
+        put?: never;
+        /** Adds a pool. */
+        post: operations["add_pool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pools/{pool}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Pauses, resumes or removes a pool. */
+        post: operations["change_pool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pools/{pool}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks the batch system whether it would accept a pilot of a pool. Requests nothing. */
+        post: operations["test_pool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/queue": {
         parameters: {
             query?: never;
@@ -498,6 +550,23 @@ export interface paths {
         };
         /** The samples of the last minutes. */
         get: operations["recent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The servers of agents. */
+        get: operations["servers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -955,6 +1024,8 @@ export interface components {
             mode: components["schemas"]["CollocationMode"];
             /** @description The product name. */
             name: string;
+            /** @description The host it is in; unset: the manager's own. */
+            node?: string | null;
             /** @description Why it accepts no more jobs. */
             obstacles: components["schemas"]["Obstacle"][];
             power?: null | components["schemas"]["Watts"];
@@ -1509,6 +1580,13 @@ export interface components {
             at: components["schemas"]["UnixMillis"];
             job?: null | components["schemas"]["JobId"];
         };
+        /** @description A pool to add. */
+        NewPool: {
+            /** @description Its name. */
+            name: components["schemas"]["PoolName"];
+            /** @description Which pilots it requests, and when. */
+            settings: components["schemas"]["PoolSettings"];
+        };
         /** @description A notification: these events of the user's jobs are sent over this channel. */
         Notification: {
             /** @description The channel. */
@@ -1526,6 +1604,16 @@ export interface components {
         } | {
             /** @enum {string} */
             obstacle: "host_short";
+        } | {
+            /** @enum {string} */
+            obstacle: "server_ending";
+        } | {
+            /** @description How long it lasts. */
+            left: components["schemas"]["Seconds"];
+            /** @description How long the job needs it. */
+            needed: components["schemas"]["Seconds"];
+            /** @enum {string} */
+            obstacle: "ends_too_soon";
         } | {
             /** @enum {string} */
             obstacle: "partitioned";
@@ -1805,7 +1893,7 @@ export interface components {
                 /** @description Why, for people. */
                 reason: string;
             };
-        } | "supervisor_lost" | {
+        } | "supervisor_lost" | "server_lost" | {
             /** @description It was to run only after a job that did not succeed. */
             dependency_failed: {
                 /** @description That job. */
@@ -1893,6 +1981,33 @@ export interface components {
          * @enum {string}
          */
         Phase: "held" | "estimating" | "queued" | "starting" | "running" | "recovering" | "preempted" | "done";
+        /** @description A pilot. It is stored before it is requested, so that a request without an answer is found again by its name. */
+        Pilot: {
+            /** @description The number of its batch job, once that is known. */
+            batch_job?: string | null;
+            /** @description What the batch system says about it: a state and a reason. */
+            batch_state?: string | null;
+            /** @description The name of its batch job, which no other has. */
+            name: string;
+            /** @description Its pool. */
+            pool: string;
+            /** @description When it was requested. */
+            requested: components["schemas"]["UnixMillis"];
+            /** @description It is to be cancelled, or to end when it is idle. */
+            returned?: boolean;
+            /**
+             * Format: int32
+             * @description The server of its agent, once it has connected.
+             */
+            server?: number | null;
+            /** @description How far it is. */
+            state: components["schemas"]["PilotState"];
+        };
+        /**
+         * @description How far a pilot is.
+         * @enum {string}
+         */
+        PilotState: "requesting" | "pending" | "connected";
         /** @description The devices of an attempt, one a rank, in rank order. */
         Placement: {
             /** @description The devices; none for a job that wants no GPU. */
@@ -1920,6 +2035,126 @@ export interface components {
             about: string;
             /** @description The prefix: `est-`. */
             prefix: string;
+        };
+        /** @description A pool. */
+        Pool: {
+            /**
+             * Format: int32
+             * @description Pilots that failed since the last one that connected.
+             */
+            failures?: number;
+            /** @description Why the last one failed. */
+            last_failure?: string | null;
+            /** @description Its name. */
+            name: components["schemas"]["PoolName"];
+            paused?: null | components["schemas"]["PoolPause"];
+            /**
+             * Format: double
+             * @description How long the last pilot waited in the batch system's queue.
+             */
+            queue_wait?: number | null;
+            /** @description It is removed when its last pilot is gone. */
+            removed?: boolean;
+            /**
+             * Format: int64
+             * @description Memory of each GPU, as the last agent reported it.
+             */
+            seen_memory?: number | null;
+            /** @description Which pilots it requests. */
+            settings: components["schemas"]["PoolSettings"];
+        };
+        /**
+         * @description A change of a pool.
+         * @enum {string}
+         */
+        PoolChange: "pause" | "resume" | "remove";
+        /** @description A pool and its pilots. */
+        PoolDetail: components["schemas"]["Pool"] & {
+            /** @description Why it requests no pilot now; unset if it requests one next. */
+            note?: string | null;
+            /** @description Its pilots. */
+            pilots: components["schemas"]["Pilot"][];
+        };
+        /** @description The name of a pool: letters, digits, `-` and `_`. */
+        PoolName: string;
+        /** @description Why a pool requests no pilots. */
+        PoolPause: {
+            /** @description Someone paused it. */
+            by: string;
+        } | {
+            /** @description Its last pilots failed. */
+            failures: string;
+        };
+        /** @description Which pilots a pool requests, and when. */
+        PoolSettings: {
+            /** @description The account to charge. */
+            account?: string | null;
+            /**
+             * Format: int32
+             * @description The most pilots that wait in the batch system's queue.
+             */
+            backlog: number;
+            /** @description Features that nodes must have. */
+            constraint?: string | null;
+            /**
+             * Format: int32
+             * @description Cores of a pilot.
+             */
+            cpus?: number | null;
+            /** @description Further arguments of sbatch. */
+            extra?: string[];
+            /**
+             * Format: int64
+             * @description Memory of each GPU, if known before the first pilot.
+             */
+            gpu_memory?: number | null;
+            /** @description The type of the GPUs, by the site's name. */
+            gpu_type?: string | null;
+            /**
+             * Format: int32
+             * @description GPUs of a pilot.
+             */
+            gpus: number;
+            /**
+             * Format: double
+             * @description A pilot without jobs for this long is returned.
+             */
+            idle: number;
+            /**
+             * Format: int32
+             * @description The most pilots at a time.
+             */
+            max: number;
+            /**
+             * Format: int64
+             * @description Host memory of a pilot.
+             */
+            mem?: number | null;
+            /** @description The partition; unset: the default one. */
+            partition?: string | null;
+            /**
+             * Format: double
+             * @description No pilot is requested for a job that present or pending GPUs are predicted to take within this time.
+             */
+            patience: number;
+            /** @description The quality of service. */
+            qos?: string | null;
+            /** @description A command of the shell before the agent, in the same shell: `module load cuda`. */
+            setup?: string | null;
+            /** @description A command of the shell after the agent. */
+            teardown?: string | null;
+            /**
+             * Format: double
+             * @description Time limit of a pilot.
+             */
+            time: number;
+        };
+        /** @description What the batch system says about a pilot of a pool. */
+        PoolTest: {
+            /** @description Whether it would accept it. */
+            accepted: boolean;
+            /** @description Its words. */
+            text: string;
         };
         /** @description Why one job goes before another. */
         Precedence: {
@@ -2064,7 +2299,7 @@ export interface components {
         RequeueReason: {
             /** @description Its attempt ended this way, and it is tried again. */
             after: components["schemas"]["Verdict"];
-        } | "requested" | "slot_over" | "moved";
+        } | "requested" | "slot_over" | "moved" | "server_ending";
         /** @description The resources of a job. */
         Resources: {
             /**
@@ -2145,6 +2380,36 @@ export interface components {
          * @description A span of time in seconds, to the millisecond.
          */
         Seconds: number;
+        /** @description A server of an agent. */
+        ServerDetail: {
+            /** @description Its batch job. */
+            batch_job?: string | null;
+            /** @description Whether its agent is connected. */
+            connected: boolean;
+            /** @description Why nothing new starts there. */
+            draining?: string | null;
+            ends?: null | components["schemas"]["UnixMillis"];
+            /**
+             * Format: int32
+             * @description How many GPUs it has.
+             */
+            gpus: number;
+            /** @description Its number. Its GPUs are named after it. */
+            id: components["schemas"]["ServerId"];
+            /**
+             * Format: int32
+             * @description How many jobs run there.
+             */
+            jobs: number;
+            /** @description When its agent first connected. */
+            joined: components["schemas"]["UnixMillis"];
+            /** @description The name of its host. */
+            node: string;
+            /** @description The pilot that its agent runs in. */
+            pilot?: string | null;
+            /** @description The pool of the pilot. */
+            pool?: string | null;
+        };
         /**
          * Format: int32
          * @description A server; most sites have one.
@@ -2489,6 +2754,16 @@ export interface components {
             /** @description The mapping policy. */
             policy: string;
             /**
+             * Format: int32
+             * @description Number of pools of pilots.
+             */
+            pools?: number;
+            /**
+             * Format: int32
+             * @description Number of servers of agents.
+             */
+            servers?: number;
+            /**
              * Format: double
              * @description How much faster than real time the GPUs run; 1 for real GPUs.
              */
@@ -2508,7 +2783,7 @@ export interface components {
          * @description Why a running attempt is stopped.
          * @enum {string}
          */
-        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died";
+        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died" | "server_ending";
         /** @description An event with its number. */
         StoredEvent: {
             /** @description The event. */
@@ -2648,7 +2923,7 @@ export interface components {
                 /** @description Why, for people. */
                 reason: string;
             };
-        } | "supervisor_lost";
+        } | "supervisor_lost" | "server_lost";
         /** @description What holds a job back. */
         WaitReason: {
             /** @enum {string} */
@@ -2702,6 +2977,13 @@ export interface components {
             memory: components["schemas"]["MiB"];
             /** @enum {string} */
             reason: "too_large";
+        } | {
+            /** @enum {string} */
+            reason: "no_server";
+        } | {
+            needed?: null | components["schemas"]["Seconds"];
+            /** @enum {string} */
+            reason: "servers_end";
         } | {
             /** @enum {string} */
             reason: "no_host";
@@ -2765,6 +3047,8 @@ export interface components {
             hosts?: components["schemas"]["HostWhy"][];
             /** @description The job. */
             job: components["schemas"]["JobId"];
+            /** @description What pools of pilots do for the job. */
+            pools?: string[];
             /** @description The reason, for programs. */
             reason: components["schemas"]["WaitReason"];
             /** @description Its state. */
@@ -2855,6 +3139,7 @@ export type MigLayout = components['schemas']['MigLayout'];
 export type MinuteMean = components['schemas']['MinuteMean'];
 export type Named = components['schemas']['Named'];
 export type NewEvent = components['schemas']['NewEvent'];
+export type NewPool = components['schemas']['NewPool'];
 export type Notification = components['schemas']['Notification'];
 export type Obstacle = components['schemas']['Obstacle'];
 export type Occasion = components['schemas']['Occasion'];
@@ -2864,10 +3149,19 @@ export type Owner = components['schemas']['Owner'];
 export type Parameter = components['schemas']['Parameter'];
 export type PerRank_MemoryEstimate = components['schemas']['PerRank_MemoryEstimate'];
 export type Phase = components['schemas']['Phase'];
+export type Pilot = components['schemas']['Pilot'];
+export type PilotState = components['schemas']['PilotState'];
 export type Placement = components['schemas']['Placement'];
 export type PlacementKind = components['schemas']['PlacementKind'];
 export type PolicyList = components['schemas']['PolicyList'];
 export type PolicyVariant = components['schemas']['PolicyVariant'];
+export type Pool = components['schemas']['Pool'];
+export type PoolChange = components['schemas']['PoolChange'];
+export type PoolDetail = components['schemas']['PoolDetail'];
+export type PoolName = components['schemas']['PoolName'];
+export type PoolPause = components['schemas']['PoolPause'];
+export type PoolSettings = components['schemas']['PoolSettings'];
+export type PoolTest = components['schemas']['PoolTest'];
 export type Precedence = components['schemas']['Precedence'];
 export type Priority = components['schemas']['Priority'];
 export type ProblemKind = components['schemas']['ProblemKind'];
@@ -2883,6 +3177,7 @@ export type Resumes = components['schemas']['Resumes'];
 export type RetryBudget = components['schemas']['RetryBudget'];
 export type Schedule = components['schemas']['Schedule'];
 export type Seconds = components['schemas']['Seconds'];
+export type ServerDetail = components['schemas']['ServerDetail'];
 export type ServerId = components['schemas']['ServerId'];
 export type Settings = components['schemas']['Settings'];
 export type ShareRow = components['schemas']['ShareRow'];
@@ -4004,6 +4299,146 @@ export interface operations {
             };
         };
     };
+    pools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolDetail"][];
+                };
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    add_pool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPool"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    change_pool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PoolChange"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    test_pool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolTest"];
+                };
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
     queue: {
         parameters: {
             query?: {
@@ -4068,6 +4503,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RecentSamples"][];
+                };
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    servers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServerDetail"][];
                 };
             };
             /** @description An error. Nothing was changed. */

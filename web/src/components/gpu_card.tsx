@@ -24,6 +24,11 @@ export function GpuCard({ gpu, samples, dense }: { gpu: GpuDetail; samples: Rece
           <a href={toGpu(gpu.device)}>{deviceName(gpu.device)}</a>
         </h3>
         <GpuState gpu={gpu} />
+        {gpu.node && (
+          <span class="quiet gpu-node" title={gpu.node}>
+            {gpu.node}
+          </span>
+        )}
         {!dense && <span class="quiet gpu-name">{gpu.name}</span>}
         <span class="gpu-power">{power(gpu.power)}</span>
       </div>

@@ -3,13 +3,14 @@
 import { signOut, token } from "../api/session";
 import { useObservable } from "../lib/observable";
 import { setTheme, type Theme, theme } from "../lib/theme";
-import { myself } from "../live/manager";
+import { hasCluster, managerStatus, myself } from "../live/manager";
 import { to } from "../router";
 
 /** The pages, each with its key after g. */
 export const PLACES = [
   { page: "", name: "Server", key: "s" },
   { page: "queue", name: "Queue", key: "q" },
+  { page: "servers", name: "Servers", key: "v" },
   { page: "history", name: "History", key: "h" },
   { page: "energy", name: "Energy", key: "e" },
   { page: "what-if", name: "What if", key: "w" },
@@ -17,6 +18,13 @@ export const PLACES = [
   { page: "notifications", name: "Notifications", key: "t" },
   { page: "help", name: "Help", key: "a" },
 ] as const;
+
+/** The pages that there are: without servers and pools, their page is left out. */
+export function usePlaces(current = ""): { page: string; name: string; key: string }[] {
+  const several = hasCluster(useObservable(managerStatus)) || current === "servers";
+  if (!several) return PLACES.filter(({ page }) => page !== "servers");
+  return PLACES.map(place => (place.page === "" ? { ...place, name: "Overview" } : place));
+}
 
 const THEMES: Theme[] = ["system", "light", "dark"];
 
@@ -32,7 +40,7 @@ export function Header({ current }: { current: string }) {
       </a>
       <nav aria-label="Pages">
         <ul>
-          {PLACES.map(({ page, name }) => (
+          {usePlaces(current).map(({ page, name }) => (
             <li key={page}>
               <a href={to(page)} aria-current={page === current ? "page" : undefined}>
                 {name}

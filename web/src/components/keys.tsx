@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { to } from "../router";
-import { PLACES } from "./header";
+import { PLACES, usePlaces } from "./header";
 
 /** How long g waits for its letter, in milliseconds. */
 const PATIENCE = 1500;
@@ -30,7 +30,7 @@ function focusSearch(): boolean {
 export function KeyList() {
   return (
     <dl class="key-list">
-      {PLACES.map(({ page, name, key }) => (
+      {usePlaces().map(({ page, name, key }) => (
         <div key={page}>
           <dt>
             <kbd>g</kbd> <kbd>{key}</kbd>

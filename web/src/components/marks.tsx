@@ -4,8 +4,10 @@ import type { ComponentChildren } from "preact";
 import type { Ending } from "../api/schema";
 import { endingTone, type Tone } from "../lib/colour";
 import { ago, deviceName, duration, jobNumber, type Place } from "../lib/format";
+import { useObservable } from "../lib/observable";
 import { exactly, moment } from "../lib/time";
 import { managerNow, useNow } from "../live/clock";
+import { servers } from "../live/manager";
 import type { Live } from "../live/use_live";
 import { toGpu, toJob } from "../router";
 import { useJobColour } from "./use_job_colour";
@@ -44,7 +46,31 @@ export function JobLink(props: { id: number; name?: string | null | undefined; a
   );
 }
 
-export const GpuLink = ({ device }: { device: string }) => <a href={toGpu(device)}>{deviceName(device)}</a>;
+/** The node of a GPU that is not in the manager's own host. */
+function useNode(device: string): string | undefined {
+  const list = useObservable(servers);
+  return list.find(({ id }) => device.startsWith(`s${id}/`))?.node;
+}
+
+export function GpuLink({ device }: { device: string }) {
+  const node = useNode(device);
+  return (
+    <a href={toGpu(device)} title={node && `on ${node}`}>
+      {deviceName(device)}
+    </a>
+  );
+}
+
+/** A GPU with its node. */
+export function GpuOnNode({ device }: { device: string }) {
+  const node = useNode(device);
+  return (
+    <>
+      <a href={toGpu(device)}>{deviceName(device)}</a>
+      {node && <span class="quiet"> on {node}</span>}
+    </>
+  );
+}
 
 export function GpuLinks({ devices }: { devices: string[] }) {
   return (

@@ -1,16 +1,23 @@
-// Why a job waits, and what stands in the way on each GPU or host.
+// Why a job waits, what stands in the way on each GPU or host, and what pools do for it.
 
 import type { Why } from "../api/schema";
-import { GpuLink } from "./marks";
+import { GpuOnNode } from "./marks";
 
 export function WhyView({ why }: { why: Why }) {
   return (
     <>
       <p class="reason">{why.summary}</p>
+      {(why.pools?.length ?? 0) > 0 && (
+        <ul class="why-pools" aria-label="What pools do for it">
+          {why.pools?.map(line => (
+            <li key={line}>{line}</li>
+          ))}
+        </ul>
+      )}
       <ul class="answers">
         {why.devices.map(({ device, texts }) => (
           <li key={device}>
-            <GpuLink device={device} />
+            <GpuOnNode device={device} />
             <Texts texts={texts} />
           </li>
         ))}

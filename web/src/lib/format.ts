@@ -105,7 +105,7 @@ export function jobNumber(id: number, place: Place): string {
   return place ? `${place.array}_${place.index}` : `${id}`;
 }
 
-/** A device's short name, without the server. */
+/** A device's short name: without the server, if it is the manager's own. */
 export function deviceName(device: string): string {
-  return device.replace(/^s\d+\//, "");
+  return device.replace(/^s0\//, "");
 }

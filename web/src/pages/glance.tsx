@@ -11,7 +11,7 @@ import { count, duration, memory, power } from "../lib/format";
 import { coloursOnGpus } from "../lib/job_colours";
 import { useObservable } from "../lib/observable";
 import { liveEvents } from "../live/feed";
-import { managerStatus, upFor } from "../live/manager";
+import { hasCluster, managerStatus, upFor } from "../live/manager";
 import { useLive } from "../live/use_live";
 import { to } from "../router";
 
@@ -26,7 +26,7 @@ export function Glance() {
   const colours = useMemo(() => coloursOnGpus(gpus.data ?? []), [gpus.data]);
   return (
     <Colours.Provider value={colours}>
-      <h1>Server at a glance</h1>
+      <h1>{hasCluster(status) ? "Servers" : "Server"} at a glance</h1>
       {status && <ManagerFacts status={status} />}
       {gpus.data ? <Gpus list={gpus.data} /> : <Pending problem={gpus.problem} />}
       <Jobs />
@@ -57,6 +57,11 @@ function ManagerFacts({ status }: { status: Status }) {
           {status.gpus}
           {status.emulated && `, emulated${status.speed === 1 ? "" : ` at ${status.speed}× speed`}`}
         </Fact>
+        {hasCluster(status) && (
+          <Fact name="Servers">
+            <a href={to("servers")}>{count(status.servers ?? 0, "server")} of agents</a>, {count(status.pools ?? 0, "pool")}
+          </Fact>
+        )}
         <Fact name="Policy">{status.policy}</Fact>
         <Fact name="Jobs">
           {status.jobs.running} running, {status.jobs.waiting} waiting, {status.jobs.held} held

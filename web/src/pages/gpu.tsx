@@ -71,7 +71,10 @@ function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
       <div class="job-head">
         <h1>{name}</h1>
         <GpuState gpu={gpu} />
-        <span class="quiet">{gpu.name}</span>
+        <span class="quiet">
+          {gpu.name}
+          {gpu.node && ` on ${gpu.node}`}
+        </span>
         {me?.operator && (
           <div class="buttons">
             <button type="button" onClick={() => setAsking(true)}>

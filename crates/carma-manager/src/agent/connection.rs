@@ -58,7 +58,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects, and passes what arrives to the inbox.
-    pub(super) fn open(manager: &ManagerAddress, secret: &Secret, number: u64, inbox: Sender<AgentInput>) -> io::Result<Self> {
+    pub(super) fn open(manager: &ManagerAddress, secret: &Secret, number: u64, inbox: &Sender<AgentInput>) -> io::Result<Self> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the manager has no address");
         for address in manager.candidates()? {
             match Self::open_at(&address, secret, number, inbox.clone()) {

@@ -180,7 +180,7 @@ impl Agent {
         }
         self.connections += 1;
         self.welcomed = false;
-        match Connection::open(&self.setup.manager, &self.secret, self.connections, self.inbox.clone()) {
+        match Connection::open(&self.setup.manager, &self.secret, self.connections, &self.inbox) {
             Ok(connection) => {
                 (self.connection, self.connected) = (Some(connection), Instant::now());
                 let hello = self.hello();
@@ -342,8 +342,8 @@ impl Agent {
     fn answered(&mut self, number: u64) {
         self.attempts.answered(number);
         let mut sent = None;
-        while let Some((_, at)) = self.lease.pending.pop_front_if(|(beat, _)| *beat <= number) {
-            sent = Some(at);
+        while self.lease.pending.front().is_some_and(|(beat, _)| *beat <= number) {
+            sent = self.lease.pending.pop_front().map(|(_, at)| at);
         }
         if let Some(sent) = sent {
             self.renew(sent);
@@ -409,7 +409,9 @@ impl Agent {
         }
         let mut pieces = Vec::new();
         self.attempts.new_logs(of, |piece| pieces.push(piece));
-        pieces.iter().for_each(|piece| self.tell(piece));
+        for piece in &pieces {
+            self.tell(piece);
+        }
     }
 
     fn send_notes(&mut self) {

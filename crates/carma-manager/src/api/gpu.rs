@@ -13,6 +13,9 @@ use crate::units::{Joules, UnixMillis};
 pub struct GpuDetail {
     /// The name that the manager gives it.
     pub device: DeviceId,
+    /// The host it is in; unset: the manager's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// The UUID that the driver gives it.
     pub uuid: DeviceUuid,
     /// The product name.

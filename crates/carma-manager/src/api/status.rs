@@ -35,6 +35,12 @@ pub struct Status {
     pub speed: f64,
     /// Number of GPUs.
     pub gpus: u32,
+    /// Number of servers of agents.
+    #[serde(default)]
+    pub servers: u32,
+    /// Number of pools of pilots.
+    #[serde(default)]
+    pub pools: u32,
     /// Why GPUs of this host are not used, one line per reason.
     #[serde(default)]
     pub left_out: Vec<String>,

@@ -62,10 +62,10 @@ impl EngineState {
         let problem = || unavailable(reason);
         match question {
             Question::Submit { reply, .. } => drop(reply.send(Err(problem()))),
-            Question::Drain { reply, .. } | Question::Configure { reply, .. } | Question::Notify { reply, .. } => {
-                drop(reply.send(Err(problem())));
-            }
-            Question::Cluster(ClusterQuestion::Add { reply, .. } | ClusterQuestion::Change { reply, .. }) => {
+            Question::Drain { reply, .. }
+            | Question::Configure { reply, .. }
+            | Question::Notify { reply, .. }
+            | Question::Cluster(ClusterQuestion::Add { reply, .. } | ClusterQuestion::Change { reply, .. }) => {
                 drop(reply.send(Err(problem())));
             }
             Question::Shutdown { reply, .. } if self.condition == Condition::Stopping => drop(reply.send(Ok(()))),

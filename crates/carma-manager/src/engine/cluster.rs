@@ -1,19 +1,19 @@
-//! Questions about servers and pools.
+//! Answers about servers and pools.
 
 use super::decide::Reply;
 use super::pools::plan::Need;
 use super::question::ClusterQuestion;
 use super::state::EngineState;
-use crate::api::{NewPool, PoolChange, PoolDetail, PoolTest, Problem, ProblemKind, ServerDetail};
+use crate::api::{NewPool, PoolChange, PoolDetail, PoolTest, Problem, ProblemKind};
 use crate::batch::BatchOrder;
 use crate::cluster::{Pool, PoolName, PoolPause, PoolSettings};
 
 impl EngineState {
     pub(super) fn answer_about_cluster(&mut self, question: ClusterQuestion) {
         match question {
-            ClusterQuestion::Servers { reply } => drop(reply.send(Ok(self.server_details()))),
+            ClusterQuestion::Servers { reply } => drop(reply.send(Ok(self.view().server_details()))),
             ClusterQuestion::Pools { reply } => drop(reply.send(Ok(self.pool_details()))),
-            ClusterQuestion::Add { new, by, reply } => match self.add_pool(new, &by) {
+            ClusterQuestion::Add { new, by, reply } => match self.add_pool(*new, &by) {
                 Ok(()) => self.decisions.answer(reply, ()),
                 Err(problem) => drop(reply.send(Err(problem))),
             },
@@ -23,28 +23,6 @@ impl EngineState {
             },
             ClusterQuestion::Test { pool, reply } => self.test_pool(&pool, reply),
         }
-    }
-
-    fn server_details(&self) -> Vec<ServerDetail> {
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let detail = |server: &super::servers::RemoteServer| {
-            let stored = &server.stored;
-            let pilot = stored.pilot.as_ref().and_then(|name| self.pools.pilot(name));
-            ServerDetail {
-                id: stored.id,
-                node: stored.node.clone(),
-                connected: server.is_connected(),
-                gpus: count(self.gpus.remote(stored.id).iter().count()),
-                jobs: count(self.attempts.on(stored.id).len()),
-                pilot: stored.pilot.clone(),
-                pool: pilot.map(|pilot| pilot.pool.clone()),
-                batch_job: stored.batch_job.clone(),
-                joined: stored.joined,
-                ends: stored.ends,
-                draining: server.draining.clone(),
-            }
-        };
-        self.servers.iter().map(detail).collect()
     }
 
     fn pool_details(&self) -> Vec<PoolDetail> {

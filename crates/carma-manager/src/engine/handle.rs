@@ -173,7 +173,7 @@ impl Handle {
 
     /// Adds a pool. Answered after the commit.
     pub async fn add_pool(&self, new: NewPool, by: String) -> Result<(), Problem> {
-        self.ask(|reply| Question::Cluster(ClusterQuestion::Add { new, by, reply })).await
+        self.ask(|reply| Question::Cluster(ClusterQuestion::Add { new: Box::new(new), by, reply })).await
     }
 
     /// Changes a pool. Answered after the commit.

@@ -40,7 +40,7 @@ pub(crate) enum Question {
 pub(crate) enum ClusterQuestion {
     Servers { reply: Reply<Vec<ServerDetail>> },
     Pools { reply: Reply<Vec<PoolDetail>> },
-    Add { new: NewPool, by: String, reply: Reply<()> },
+    Add { new: Box<NewPool>, by: String, reply: Reply<()> },
     Change { pool: PoolName, change: PoolChange, by: String, reply: Reply<()> },
     Test { pool: PoolName, reply: Reply<PoolTest> },
 }

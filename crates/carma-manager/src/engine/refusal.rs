@@ -8,8 +8,11 @@ use crate::api::{Problem, ProblemKind};
 pub(crate) fn refused(error: &EventError) -> Problem {
     let kind = match error {
         EventError::UnknownJob(_) | EventError::UnknownDevice(_) | EventError::UnknownServer(_) => ProblemKind::NotFound,
-        EventError::Transition { .. } | EventError::NotUnderWay(_) | EventError::InUse(_) => ProblemKind::Conflict,
-        EventError::ServerInUse(_) | EventError::StillNeeded(_) => ProblemKind::Conflict,
+        EventError::Transition { .. }
+        | EventError::NotUnderWay(_)
+        | EventError::InUse(_)
+        | EventError::ServerInUse(_)
+        | EventError::StillNeeded(_) => ProblemKind::Conflict,
         _ => ProblemKind::Invalid,
     };
     kind.because(error.to_string())

@@ -68,7 +68,7 @@ impl Handshake {
 
     /// Takes the content of the other side's frame.
     pub(crate) fn read(&mut self, content: &[u8]) -> Result<(), LinkError> {
-        self.0.read_message(content, &mut [0; MAX_FRAME])?;
+        self.0.read_message(content, &mut vec![0; MAX_FRAME])?;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The secret that the manager and its agents share.
 
+use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -54,7 +55,7 @@ impl Secret {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             _ => return Self::read(path),
         }
-        let digits: String = random_bytes::<LENGTH>().map_err(refused)?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = hexadecimal(&random_bytes::<LENGTH>().map_err(refused)?);
         // Under another name first, so that no agent reads half of it.
         let new = path.with_extension("new");
         let _ = fs::remove_file(&new);
@@ -77,7 +78,15 @@ impl std::fmt::Debug for Secret {
 
 /// A name that no other has.
 pub(crate) fn random_name() -> io::Result<String> {
-    Ok(random_bytes::<8>()?.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal(&random_bytes::<8>()?))
+}
+
+/// Two digits for each byte.
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
 }
 
 /// Bytes that cannot be guessed.

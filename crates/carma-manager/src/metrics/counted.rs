@@ -6,12 +6,21 @@ use super::exposition::{Labels, Page, counter};
 use crate::tally::{Histogram, Tallies, Tally};
 
 /// Verdicts of attempts.
-const VERDICTS: [&str; 8] =
-    ["succeeded", "failed", "out_of_memory", "host_out_of_memory", "gpu_lost", "mps_server_died", "could_not_start", "supervisor_lost"];
+const VERDICTS: [&str; 9] = [
+    "succeeded",
+    "failed",
+    "out_of_memory",
+    "host_out_of_memory",
+    "gpu_lost",
+    "mps_server_died",
+    "could_not_start",
+    "supervisor_lost",
+    "server_lost",
+];
 /// Other outcomes of jobs.
 const OUTCOMES: [&str; 3] = ["time_limit", "cancelled", "dependency_failed"];
 /// Why else jobs are put back.
-const REQUEUES: [&str; 3] = ["requested", "slot_over", "moved"];
+const REQUEUES: [&str; 4] = ["requested", "slot_over", "moved", "server_ending"];
 const DECISIONS: [&str; 4] = ["launch", "signal", "requeue", "finish"];
 
 pub(super) fn write(page: &mut Page, tallies: &Tallies, names: bool) {
@@ -100,12 +109,13 @@ mod tests {
             Verdict::MpsServerDied,
             Verdict::CouldNotStart { reason: reason() },
             Verdict::SupervisorLost,
+            Verdict::ServerLost,
         ];
         assert_eq!(verdicts.each_ref().map(kind_of), VERDICTS);
         assert_eq!(verdicts.map(Outcome::from).each_ref().map(kind_of), VERDICTS);
         let others = [Outcome::TimeLimit, Outcome::Cancelled, Outcome::DependencyFailed { on: JobId(1) }];
         assert_eq!(others.each_ref().map(kind_of), OUTCOMES);
-        let reasons = [RequeueReason::Requested, RequeueReason::TimeSliceOver, RequeueReason::Moved];
+        let reasons = [RequeueReason::Requested, RequeueReason::TimeSliceOver, RequeueReason::Moved, RequeueReason::ServerEnding];
         assert_eq!(reasons.each_ref().map(kind_of), REQUEUES);
     }
 }

@@ -51,7 +51,7 @@ fn labels(gpu: &GpuFacts, host: &str) -> Labels {
         Some(instance) => labels.with("GPU_I_PROFILE", profile.unwrap_or_default()).with("GPU_I_ID", instance),
         None => labels,
     };
-    labels.with("Hostname", host)
+    labels.with("Hostname", gpu.detail.node.as_deref().unwrap_or(host))
 }
 
 #[cfg(test)]
@@ -66,7 +66,9 @@ mod tests {
     #[test]
     fn names_units_and_labels_are_dcgm_exporters() {
         let mut page = Page::default();
-        write(&mut page, &[whole(), instance()], "node7");
+        let mut elsewhere = whole();
+        (elsewhere.detail.device, elsewhere.detail.node) = ("s1/gpu0".parse().unwrap(), Some("node8".to_owned()));
+        write(&mut page, &[whole(), instance(), elsewhere], "node7");
         let text = page.into_text();
         insta::assert_snapshot!("dcgm", text.lines().filter(|line| !line.starts_with("# HELP")).collect::<Vec<_>>().join("\n"));
         // The reader of dcgm-exporter's page reads this one too.

@@ -6,7 +6,8 @@ use carma_core::{AttemptId, Fraction, MiB, Seconds};
 use carma_gpu::Reading;
 use carma_gpu::profiling::{Counters, Unit};
 
-use crate::api::{GpuDetail, Status};
+use crate::api::{GpuDetail, ServerDetail, Status};
+use crate::cluster::{Pilot, Pool};
 use crate::host::HostReading;
 use crate::measure::DeviceEnergy;
 use crate::store::Phase;
@@ -24,6 +25,10 @@ pub struct Facts {
     pub host_short: bool,
     /// The GPUs and instances.
     pub gpus: Vec<GpuFacts>,
+    /// The servers of agents.
+    pub servers: Vec<ServerDetail>,
+    /// The pools of pilots.
+    pub pools: Vec<PoolFacts>,
     /// Unfinished jobs, by phase.
     pub phases: BTreeMap<Phase, u64>,
     /// Jobs that could start if there were room.
@@ -53,6 +58,15 @@ pub struct GpuFacts {
     pub foreign_memory: MiB,
     /// The split of its energy.
     pub energy: Option<DeviceEnergy>,
+}
+
+/// A pool and its pilots.
+#[derive(Debug, Clone)]
+pub struct PoolFacts {
+    /// The pool.
+    pub pool: Pool,
+    /// Its pilots.
+    pub pilots: Vec<Pilot>,
 }
 
 /// A job that runs.

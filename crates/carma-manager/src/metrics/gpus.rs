@@ -40,9 +40,9 @@ const ENERGY: [(&str, Value<DeviceEnergy>); 3] = [
     ("idle", |energy| Some(energy.nobody.joules())),
 ];
 
-pub(super) fn write(page: &mut Page, gpus: &[GpuFacts]) {
+pub(super) fn write(page: &mut Page, gpus: &[GpuFacts], host: &str) {
     let labels: Vec<Labels> = gpus.iter().map(labels).collect();
-    let info: Vec<Labels> = labels.iter().zip(gpus).map(|(labels, gpu)| describe(labels.clone(), gpu)).collect();
+    let info: Vec<Labels> = labels.iter().zip(gpus).map(|(labels, gpu)| describe(labels.clone(), gpu, host)).collect();
     page.family(gauge("carma_gpu_info", "What the GPU is; the value is 1."), info.iter().map(|labels| (labels, Some(1.0))));
     let used = || labels.iter().zip(gpus).filter(|(_, gpu)| !gpu.partitioned);
     for (metric, value) in USED {
@@ -68,7 +68,8 @@ fn labels(gpu: &GpuFacts) -> Labels {
     Labels::new([("gpu", &gpu.detail.device), ("uuid", &gpu.detail.uuid)])
 }
 
-fn describe(labels: Labels, gpu: &GpuFacts) -> Labels {
+fn describe(labels: Labels, gpu: &GpuFacts, host: &str) -> Labels {
+    let labels = labels.with("node", gpu.detail.node.as_deref().unwrap_or(host));
     labels.with("model", &gpu.detail.name).with("mode", kind_of(&gpu.detail.mode)).with("counters", &gpu.detail.counters)
 }
 
@@ -80,12 +81,19 @@ mod tests {
     #[test]
     fn of_a_gpu_that_is_cut_memory_is_its_instances() {
         let mut page = Page::default();
-        write(&mut page, &[whole(), instance()]);
+        let mut elsewhere = whole();
+        (elsewhere.detail.device, elsewhere.detail.node) = ("s1/gpu0".parse().unwrap(), Some("gn1".to_owned()));
+        write(&mut page, &[whole(), instance(), elsewhere], "head");
         let text = page.into_text();
         let lines =
             |metric: &str| text.lines().filter(|line| line.starts_with(&format!("{metric}{{"))).map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(lines("carma_gpu_memory_bytes"), ["carma_gpu_memory_bytes{gpu=\"s0/gpu3/mig1\",uuid=\"MIG-7\"} 21072183296"]);
-        assert_eq!(lines("carma_gpu_power_watts"), ["carma_gpu_power_watts{gpu=\"s0/gpu3\",uuid=\"GPU-3\"} 250.5"]);
-        assert_eq!(lines("carma_gpu_lost").len(), 2);
+        assert_eq!(
+            lines("carma_gpu_power_watts"),
+            ["carma_gpu_power_watts{gpu=\"s0/gpu3\",uuid=\"GPU-3\"} 250.5", "carma_gpu_power_watts{gpu=\"s1/gpu0\",uuid=\"GPU-3\"} 250.5"]
+        );
+        assert_eq!(lines("carma_gpu_lost").len(), 3);
+        let nodes = lines("carma_gpu_info").into_iter().map(|line| line.contains("node=\"gn1\"")).collect::<Vec<_>>();
+        assert_eq!(nodes, [false, false, true]);
     }
 }

@@ -14,10 +14,11 @@ mod gpus;
 mod jobs;
 mod manager;
 mod process;
+mod servers;
 mod value;
 
 pub use exposition::CONTENT_TYPE;
-pub use facts::{Facts, GpuFacts, JobFacts};
+pub use facts::{Facts, GpuFacts, JobFacts, PoolFacts};
 pub use process::Process;
 
 use carma_core::MiB;
@@ -52,7 +53,8 @@ pub fn page(sources: &Sources, settings: &MetricsConfig) -> String {
     let Sources { facts, tallies, store_size, process, host } = sources;
     let mut page = Page::default();
     manager::write(&mut page, facts, *store_size, *process);
-    gpus::write(&mut page, &facts.gpus);
+    servers::write(&mut page, facts);
+    gpus::write(&mut page, &facts.gpus, host);
     jobs::write(&mut page, facts, settings.job_names);
     counted::write(&mut page, tallies, settings.job_names);
     if settings.dcgm_names {

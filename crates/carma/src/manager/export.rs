@@ -13,11 +13,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::common::{Manager, TimeRange, UserFilter};
+use super::text::span;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 CSV has a row for each attempt, and one for a job that was never started; range \
-are UTC, several devices or peaks are divided by spaces. JSON is a job a line, \
+are UTC, several devices or peaks are divided by spaces. gpu_seconds is the time of an attempt \
+times its GPUs. JSON is a job a line, \
 as the manager knows it. TimeRange select jobs by when they were submitted. Of jobs \
 that are not yours you get what you may see.\n\n\
 Example:\n  carma export --since 30d > jobs.csv")]
@@ -105,6 +107,8 @@ row! {
     drama: Option<f64>,
     utilisation: Option<f64>,
     joules: Option<f64>,
+    /// Time of the attempt times its GPUs; a shared GPU counts in full for each job.
+    gpu_seconds: Option<f64>,
 }
 
 fn rows(job: &JobDetail) -> impl Iterator<Item = Row> {
@@ -147,7 +151,13 @@ fn row(job: &JobDetail, attempt: Option<&AttemptDetail>) -> Row {
         drama: utilisation[Metric::Drama],
         utilisation: utilisation[Metric::Utilisation],
         joules: attempt.and_then(|attempt| attempt.energy).map(|energy| energy.0),
+        gpu_seconds: attempt.and_then(gpu_seconds),
     }
+}
+
+/// Unset while it runs.
+fn gpu_seconds(attempt: &AttemptDetail) -> Option<f64> {
+    Some(span(attempt.launched, attempt.ended?) * attempt.placement.devices.len() as f64)
 }
 
 /// The API's name of a variant, without its fields.

@@ -58,6 +58,8 @@ mod tests {
             emulated: true,
             speed: 60.0,
             gpus: 4,
+            servers: 0,
+            pools: 0,
             left_out: vec!["GPUs 4 and 5 are not used: not in CUDA_VISIBLE_DEVICES".to_owned()],
             metrics: Vec::new(),
             policy: "lug".to_owned(),

@@ -1,6 +1,6 @@
 //! The data of a report, from the manager.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use carma_core::{UserId, Verdict};
@@ -75,6 +75,16 @@ impl ReportData {
         };
         let name = |uid: UserId| jobs.first().map_or_else(|| uid.to_string(), |job| job.owner.name.clone());
         Ok(Self { requested, period, user: user.map(name), status, gpus, energy, days, what_if, command, jobs })
+    }
+
+    /// Number of servers with GPUs.
+    pub(super) fn servers(&self) -> usize {
+        self.gpus.iter().map(|(gpu, _)| gpu.device.server()).collect::<BTreeSet<_>>().len()
+    }
+
+    /// The name of a GPU; with its node, if it is not in the manager's host.
+    pub(super) fn gpu_name(gpu: &GpuDetail) -> String {
+        gpu.node.as_ref().map_or_else(|| gpu.device.to_string(), |node| format!("{} on {node}", gpu.device))
     }
 
     /// Energy of all attempts that ended in this time.

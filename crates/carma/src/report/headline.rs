@@ -47,7 +47,8 @@ fn in_use(data: &ReportData) -> Tile {
     let all: f64 = data.gpus.iter().map(|(gpu, _)| gpu.memory.0 as f64).sum();
     let (mean, known) = over_gpus(data, |samples| samples.all.memory.get());
     let used = mean * data.gpus.len() as f64;
-    let text = format!("of {} on {}", memory(carma_core::MiB(all as u64)), count(data.gpus.len(), "GPU"));
+    let servers = if data.servers() > 1 { format!(" of {}", count(data.servers(), "server")) } else { String::new() };
+    let text = format!("of {} on {}{servers}", memory(carma_core::MiB(all as u64)), count(data.gpus.len(), "GPU"));
     ("Memory in use", seen(known, used / all.max(1.0)), text)
 }
 

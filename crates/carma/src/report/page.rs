@@ -133,6 +133,8 @@ mod tests {
             emulated: false,
             speed: 1.0,
             gpus: 1,
+            servers: 0,
+            pools: 0,
             left_out: Vec::new(),
             metrics: Vec::new(),
             policy: "magm".to_owned(),
@@ -171,6 +173,17 @@ mod tests {
             assert!(!plain.contains(asks), "{asks}");
         }
         insta::assert_snapshot!("page", body(&data()));
+    }
+
+    #[test]
+    fn several_servers_are_named() {
+        let mut several = data();
+        let (mut gpu, samples) = (several.gpus[0].0.clone(), several.gpus[0].1.clone());
+        (gpu.device, gpu.node) = ("s1/gpu0".parse().unwrap(), Some("gn1".to_owned()));
+        several.gpus.push((gpu, samples));
+        let page = body(&several);
+        assert!(page.contains("s1/gpu0 on gn1") && page.contains("on 2 GPUs of 2 servers"), "{page}");
+        assert!(!body(&data()).contains(" servers"));
     }
 
     #[test]

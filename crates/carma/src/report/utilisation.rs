@@ -27,7 +27,7 @@ pub(super) fn utilisation(data: &ReportData) -> Element {
         let used = samples.all.memory.get();
         let watts = samples.all.watts.get().map(|watts| format!("{watts:.0} W"));
         [
-            gpu.device.to_string(),
+            ReportData::gpu_name(gpu),
             gpu.name.clone(),
             or_dash(samples.all.busy.get().map(percent)),
             or_dash(used.map(|used| memory(MiB(used as u64)))),

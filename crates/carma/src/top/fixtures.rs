@@ -59,6 +59,7 @@ pub(super) fn gpu(ordinal: u16, tenants: Vec<GpuTenant>, used: u64) -> GpuDetail
     let busy = if tenants.is_empty() { 0.0 } else { 0.6 + f64::from(ordinal % 4) / 10.0 };
     GpuDetail {
         device: DeviceId::gpu(ServerId(0), ordinal),
+        node: None,
         uuid: format!("GPU-14f4143c-c002-8ef1-b65e-3de1a365{ordinal:04}").parse().unwrap(),
         name: "NVIDIA A100-SXM4-40GB".to_owned(),
         mode: CollocationMode::Streams,
@@ -103,6 +104,8 @@ fn status(gpus: &[GpuDetail]) -> Status {
         emulated: false,
         speed: 1.0,
         gpus: gpus.len() as u32,
+        servers: 0,
+        pools: 0,
         left_out: Vec::new(),
         metrics: Vec::new(),
         policy: "magm".to_owned(),
@@ -138,6 +141,7 @@ pub(super) fn answers(gpus: Vec<GpuDetail>, jobs: Vec<QueueRow>) -> Answers {
         status,
         gpus,
         queue: Queue { counts, jobs, next: None },
+        pools: Vec::new(),
     }
 }
 

@@ -89,12 +89,13 @@ impl Poller {
         self.me = Some(me.clone());
         let status = client.status()?;
         let gpus = client.gpus()?;
+        let pools = if status.pools > 0 { client.pools()? } else { Vec::new() };
         let queue = client.queue(&QueueQuery { each: Some(MOST_JOBS), ..QueueQuery::default() })?;
         // First all kept samples, then the new ones. If the clock was set back, we must not wait for the old time.
         let since = self.last_sample.map(|last_sample| last_sample.min(status.now));
         let samples = client.recent(&RecentQuery { since, ..RecentQuery::default() })?;
         self.last_sample = samples.iter().filter_map(|samples| samples.at.last()).max().copied().or(self.last_sample);
-        Ok(Answers { status, me, gpus, queue, samples })
+        Ok(Answers { status, me, gpus, queue, pools, samples })
     }
 
     fn poll_detail(&mut self) -> Result<(), Closed> {

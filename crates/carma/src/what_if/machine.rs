@@ -117,6 +117,7 @@ pub(crate) mod tests {
             device: DeviceId::gpu(ServerId(0), ordinal),
             uuid: format!("GPU-{ordinal}").parse().unwrap(),
             name: name.to_owned(),
+            node: None,
             mode: CollocationMode::Streams,
             lost: false,
             drained: false,

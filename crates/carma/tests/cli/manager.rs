@@ -20,7 +20,7 @@ mod lease;
 mod life;
 mod limits;
 mod log;
-mod metrics;
+pub(crate) mod metrics;
 mod modes;
 mod notifications;
 mod power;

@@ -5,3 +5,4 @@ mod failures;
 mod lab;
 mod pools;
 mod restarts;
+mod seen;

@@ -22,6 +22,7 @@ const MISSING: u32 = 2;
 const UNCLEAR: u64 = 10_000;
 
 /// All pools.
+#[expect(clippy::struct_field_names, reason = "they are the pools")]
 pub(crate) struct Pools {
     pools: BTreeMap<PoolName, Pool>,
     pilots: BTreeMap<String, Pilot>,

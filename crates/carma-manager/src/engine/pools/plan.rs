@@ -57,15 +57,24 @@ pub(crate) fn need(pool: &Pool, pending: usize, present: usize, waiting: &[Waiti
         misfit(pool, job).is_none() && !soon && !to_come.take(job)
     });
     if unserved.is_none() {
-        return Need::No(if pending > 0 { format!("{pending} pilots are requested") } else { "no waiting job needs a pilot".to_owned() });
+        return Need::No(if pending > 0 {
+            format!("{} requested", pilots(pending, "is", "are"))
+        } else {
+            "no waiting job needs a pilot".to_owned()
+        });
     }
     if pending >= settings.backlog as usize {
-        return Need::No(format!("{pending} pilots wait in the queue of the batch system (backlog {})", settings.backlog));
+        return Need::No(format!("{} in the queue of the batch system (backlog {})", pilots(pending, "waits", "wait"), settings.backlog));
     }
     if pending + present >= settings.max as usize {
-        return Need::No(format!("it has {} pilots (max {})", pending + present, settings.max));
+        return Need::No(format!("it has {} (max {})", carma_format::count(pending + present, "pilot"), settings.max));
     }
     Need::Request
+}
+
+/// So many pilots, and the verb for one or several.
+fn pilots(number: usize, one: &str, several: &str) -> String {
+    format!("{} {}", carma_format::count(number, "pilot"), if number == 1 { one } else { several })
 }
 
 /// The GPUs of pending pilots, as far as waiting jobs have not taken them.

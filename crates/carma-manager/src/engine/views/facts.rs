@@ -6,7 +6,8 @@ use carma_core::{DeviceReport, Job, MiB};
 
 use super::View;
 use super::queue::since;
-use crate::metrics::{Facts, GpuFacts, JobFacts};
+use crate::cluster::Pool;
+use crate::metrics::{Facts, GpuFacts, JobFacts, PoolFacts};
 use crate::store::Phase;
 
 impl View<'_> {
@@ -22,6 +23,8 @@ impl View<'_> {
             host: self.host.reading().cloned(),
             host_short: self.host.shortage().is_some(),
             gpus: scheduler.survey().filter_map(|report| self.gpu_facts(&report)).collect(),
+            servers: self.server_details(),
+            pools: self.pools.iter().map(|pool| self.pool_facts(pool)).collect(),
             ready: scheduler.queue().count() as u64,
             oldest: scheduler.queue().map(|job| now - since(&job.state)).max(),
             running: scheduler.jobs().filter_map(|job| self.running_job(job)).collect(),
@@ -43,6 +46,10 @@ impl View<'_> {
             foreign_memory: known.foreign.iter().filter_map(|process| process.memory).fold(MiB::ZERO, |sum, memory| sum + memory),
             energy: self.accounting.energy(id),
         })
+    }
+
+    fn pool_facts(self, pool: &Pool) -> PoolFacts {
+        PoolFacts { pool: pool.clone(), pilots: self.pools.pilots_of(&pool.name).cloned().collect() }
     }
 
     fn running_job(self, job: &Job) -> Option<JobFacts> {

@@ -38,6 +38,7 @@ impl View<'_> {
         });
         Some(GpuDetail {
             device: id,
+            node: self.servers.get(id.server()).map(|server| server.stored.node.clone()),
             uuid: device.uuid.clone(),
             name: device.name.clone(),
             mode: known.spec.mode,

@@ -3,6 +3,7 @@
 mod facts;
 mod gpus;
 mod queue;
+mod servers;
 mod status;
 mod why;
 

@@ -34,6 +34,7 @@ impl View<'_> {
             .chain(drained)
             .chain(orphaned)
             .chain(delayed.take(DELAYED_SHOWN));
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -46,7 +47,9 @@ impl View<'_> {
             // Real GPUs need no variables.
             emulated: !self.setup.world.environment.is_empty(),
             speed: self.decisions.clock.speed(),
-            gpus: u32::try_from(fleet.devices().filter(|device| !device.partitioned).count()).unwrap_or(u32::MAX),
+            gpus: number(fleet.devices().filter(|device| !device.partitioned).count()),
+            servers: number(self.servers.iter().count()),
+            pools: number(self.pools.iter().count()),
             policy: self.decisions.scheduler().config().mapping.policy.name.to_owned(),
             metrics: MetricDetail::all(),
             jobs: self.counts(),

@@ -1,6 +1,6 @@
 //! Messages to the model, and its requests.
 
-use carma_manager::api::{GpuDetail, JobAction, JobDetail, LogStream, Me, Queue, RecentSamples, Status, Why};
+use carma_manager::api::{GpuDetail, JobAction, JobDetail, LogStream, Me, PoolDetail, Queue, RecentSamples, Status, Why};
 use carma_manager::store::StoredEvent;
 use ratatui::crossterm::event::KeyEvent;
 
@@ -11,6 +11,8 @@ pub(crate) struct Answers {
     pub(crate) me: Me,
     pub(crate) gpus: Vec<GpuDetail>,
     pub(crate) queue: Queue,
+    /// Pools of pilots.
+    pub(crate) pools: Vec<PoolDetail>,
     /// Samples of GPUs since the last round.
     pub(crate) samples: Vec<RecentSamples>,
 }

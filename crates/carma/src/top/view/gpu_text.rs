@@ -3,7 +3,26 @@
 use carma_core::{CollocationMode, MiB};
 use carma_manager::api::{GpuDetail, GpuTenant};
 
+use carma_format::printable;
+
 use crate::manager::devices;
+
+/// Room for the name of a node.
+const NODE_WIDTH: usize = 12;
+
+/// The name of a GPU, with its host if that is not the manager's.
+pub(super) fn name(gpu: &GpuDetail) -> String {
+    let name = devices([gpu.device]);
+    // The domain is that of all nodes.
+    let host = gpu.node.as_deref().and_then(|node| node.split('.').next());
+    host.map_or_else(|| name.clone(), |host| format!("{name} {}", end_of(&printable(host), NODE_WIDTH)))
+}
+
+/// The end of a long name: names of nodes differ there.
+fn end_of(name: &str, width: usize) -> String {
+    let letters = name.chars().count();
+    if letters <= width { name.to_owned() } else { format!("..{}", name.chars().skip(letters + 2 - width).collect::<String>()) }
+}
 
 /// Used and reserved memory of a job on a GPU, and its utilisation.
 pub(super) fn tenant_usage(tenant: &GpuTenant) -> String {
@@ -44,5 +63,6 @@ pub(super) fn state_text(gpu: &GpuDetail) -> String {
 /// Details of the selected GPU.
 pub(super) fn about(gpu: &GpuDetail) -> String {
     let closed = if gpu.closed.is_empty() { "takes jobs".to_owned() } else { gpu.closed.join("; ") };
-    format!("GPU {} ({}): {closed}; counters: {}", devices([gpu.device]), gpu.name, gpu.counters)
+    let host = gpu.node.as_deref().map(|node| format!(" on {}", printable(node))).unwrap_or_default();
+    format!("GPU {}{host} ({}): {closed}; counters: {}", devices([gpu.device]), gpu.name, gpu.counters)
 }

@@ -9,9 +9,8 @@ use ratatui::style::Style;
 use super::super::model::{Model, Pane};
 use super::appearance::{Appearance, FAINT, SELECTED, STRONG};
 use super::canvas::{Row, first_in_sight, title};
-use super::gpu_text::{memory_text, state_text, temperature, tenant_usage};
+use super::gpu_text::{memory_text, name, state_text, temperature, tenant_usage};
 use super::memory::{Part, cells};
-use crate::manager::devices;
 use carma_format::{printable, shortened};
 
 /// Widths of the parts of a GPU in a single row.
@@ -53,7 +52,7 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
         row.text(if model.answers.is_some() { " no GPUs are managed" } else { " asking the manager" }, FAINT);
         return;
     }
-    let widest = gpus.iter().map(|gpu| devices([gpu.device]).len()).max().unwrap_or_default();
+    let widest = gpus.iter().map(|gpu| name(gpu).len()).max().unwrap_or_default();
     let metrics = Metric::shown(|metric| gpus.iter().any(|gpu| gpu.utilisation[metric].is_some())).collect();
     let view = View { model, widest, metrics, full_power: model.recent.full_power(), appearance };
     if heading > 0
@@ -102,7 +101,7 @@ impl View<'_> {
         let kind = gpu.name.trim_start_matches("NVIDIA ");
         let state_text = state_text(gpu);
         let kind_width = 15.min(row.left() / 5);
-        row.skip(1).number(&devices([gpu.device]), self.widest, style).skip(1).cell(kind, kind_width, style).skip(1);
+        row.skip(1).number(&name(gpu), self.widest, style).skip(1).cell(kind, kind_width, style).skip(1);
         let text = 13 + 5 + if state_text.is_empty() { 0 } else { 1 + state_text.chars().count().min(24) };
         let bar = row.left().saturating_sub(text + 3);
         self.bar(gpu, bar, row);
@@ -207,9 +206,9 @@ impl View<'_> {
         let faint = FAINT;
         let wide = row.left() >= WIDE;
         row.skip(self.widest + 2).cell("memory by job", bar + 2, faint).skip(1).number("GiB", MEMORY_TEXT, faint);
-        for (place, name) in self.metrics.iter().map(|metric| metric.name()).chain([POWER]).enumerate() {
+        for (place, metric) in self.metrics.iter().map(|metric| metric.name()).chain([POWER]).enumerate() {
             let over_time = if wide || place == 0 { 1 + trace } else { 0 };
-            row.number(name, over_time + if name == POWER { 7 } else { 6 }, faint);
+            row.number(metric, over_time + if metric == POWER { 7 } else { 6 }, faint);
         }
         row.number("temp", 6, faint);
     }
@@ -217,7 +216,7 @@ impl View<'_> {
     fn all_in_one(&self, gpu: &GpuDetail, style: Style, row: &mut Row<'_>) {
         let (bar, trace) = self.widths(row);
         let wide = row.left() >= WIDE;
-        row.skip(1).number(&devices([gpu.device]), self.widest, style).skip(1);
+        row.skip(1).number(&name(gpu), self.widest, style).skip(1);
         self.bar(gpu, bar, row);
         row.skip(1);
         if gpu.lost || gpu.drained {

@@ -1,7 +1,7 @@
 //! The model as a picture. It has no state: the same model gives the same picture.
 //!
 //! ```text
-//!  head      which manager, how many GPUs, its clock; problems
+//!  head      which manager, how many GPUs, its clock; problems; pools
 //!  GPUs      memory by job, utilisation over time
 //!  jobs      and a line about the selection
 //!  events
@@ -18,6 +18,7 @@ mod memory;
 mod panel;
 #[cfg(test)]
 mod pictures;
+mod pools;
 #[cfg(test)]
 mod tests;
 
@@ -120,7 +121,12 @@ fn head(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buff
             row.skip(1).text(if place == 0 { "! " } else { "  " }, appearance.alarm()).text(line, appearance.alarm());
         }
     }
-    1 + lines.len() as u16
+    let pools = model.answers.as_ref().and_then(|answers| pools::text(&answers.pools));
+    let below = 1 + lines.len();
+    if let (Some(text), Some(mut row)) = (&pools, Row::new(area, below, appearance, buffer)) {
+        row.skip(1).text(text, appearance.notable());
+    }
+    (below + usize::from(pools.is_some())) as u16
 }
 
 /// A short text about a manager.

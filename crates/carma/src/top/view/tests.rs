@@ -82,6 +82,30 @@ fn a_lost_gpu_a_drained_one_and_strangers() {
 }
 
 #[test]
+fn gpus_of_other_servers_have_the_name_of_their_node_and_pools_a_line() {
+    let mut busy = busy();
+    for (place, node) in [(2, "gn1"), (3, "gpu-node-with-a-long-name-017.cluster.example")] {
+        busy.gpus[place].device = carma_core::DeviceId::gpu(carma_core::ServerId(place as u32 - 1), 0);
+        busy.gpus[place].node = Some(node.to_owned());
+    }
+    let settings = serde_json::json!({"gpus": 1, "time": 3600.0, "max": 4, "backlog": 2, "idle": 300.0, "patience": 60.0});
+    let pilot = |state: &str| serde_json::json!({"name": state, "pool": "gpu", "state": state, "requested": 0, "batch_job": "4711", "batch_state": "PENDING (Priority)"});
+    busy.pools = serde_json::from_value(serde_json::json!([
+        {"name": "gpu", "settings": settings, "pilots": [pilot("pending"), pilot("connected"), pilot("requesting")], "note": null},
+        {"name": "night", "settings": settings, "paused": {"by": "root"}, "pilots": [], "note": "paused by root"},
+        {"name": "quiet", "settings": settings, "pilots": [], "note": "no job waits for it"},
+    ]))
+    .unwrap();
+    let mut model = model_of(busy.clone());
+    press(&mut model, "\t\tG");
+    insta::assert_snapshot!("servers-80x24", picture(&model, 80, 24));
+    insta::assert_snapshot!("servers-140x40", picture(&model, 140, 40));
+    let rest = (4..20).map(|ordinal| gpu(ordinal, Vec::new(), 0));
+    busy.gpus.extend(rest);
+    insta::assert_snapshot!("servers-many", picture(&model_of(busy), 80, 24));
+}
+
+#[test]
 fn while_the_manager_is_away_old_data_is_shown_with_the_reason() {
     let mut model = model_of(busy());
     let why = "cannot reach the manager at /run/carma/carma.sock: Connection refused (os error 111)";

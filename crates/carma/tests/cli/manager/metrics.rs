@@ -1,7 +1,7 @@
 //! Metrics for Prometheus.
 
 mod page;
-mod prometheus;
+pub(crate) mod prometheus;
 mod rules;
 mod scraped;
 

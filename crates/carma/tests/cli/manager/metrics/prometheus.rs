@@ -70,7 +70,7 @@ impl Drop for Prometheus {
 }
 
 /// The output of promtool.
-pub(super) fn promtool(arguments: &[&str], input: Option<&str>) -> Result<Output, Missing> {
+pub(crate) fn promtool(arguments: &[&str], input: Option<&str>) -> Result<Output, Missing> {
     use std::io::Write;
     carma_testing::program("promtool")?;
     let mut command = Command::new("promtool");
