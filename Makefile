@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak upgrade python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
@@ -78,6 +78,14 @@ KILLS ?= 1000
 JOBS ?= 20000
 soak: ## Kill managers, shims and guards under load (KILLS, 1000), then run a month of jobs (JOBS, 20000); SEED picks the moments
 	CARMA_KILLS=$(KILLS) CARMA_JOBS=$(JOBS) CARMA_SEED=$(SEED) cargo test --package carma --test cli manager::soak -- --ignored --nocapture --test-threads 1
+
+kill-slurm: KILLS = 200
+kill-slurm: ## Kill managers, agents, pilots, supervisors and daemons of a Slurm cluster under load (KILLS, 200); SEED picks the moments
+	CARMA_KILLS=$(KILLS) CARMA_SEED=$(SEED) cargo test --package carma --test cli pilots::campaign -- --ignored --nocapture
+
+SPEED ?= 60
+compare-slurm: ## Run the mix of 90 jobs on three pilots, and as exclusive Slurm jobs; emulated time runs SPEED (60) times faster
+	CARMA_SPEED=$(SPEED) cargo test --package carma --test cli pilots::comparison -- --ignored --nocapture
 
 upgrade: ## Build the last release from git, and replace it by this version while its jobs run
 	tools/build-release $(TARGET)/upgrade

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use carma_core::{AttemptId, JobId, ServerId, Signal};
 
 use super::log_tail::LogTail;
-use crate::executor::{Executor, LocalExecutor, Requests};
+use crate::executor::{Executor, Leftovers, LocalExecutor, Requests};
 use crate::host_gpus::LOCAL_SERVER;
-use crate::link::{AttemptNote, FromAgent, LogPiece, LogStream, StartMessage};
+use crate::link::{AttemptNote, FromAgent, LogPiece, LogStream, StartMessage, remove_end, write_end};
 use crate::request::JobRequest;
 use crate::supervise::AttemptFolder;
 use crate::untrusted::remove_tree;
@@ -38,19 +38,23 @@ struct AgentAttempt {
     note: Option<AttemptNote>,
     may_checkpoint: bool,
     ended: bool,
+    /// How it ended, until that is written down or acknowledged.
+    end: Option<Box<Leftovers>>,
 }
 
 /// All attempts of an agent.
 #[derive(Debug)]
 pub(super) struct AgentAttempts {
     folder: std::path::PathBuf,
+    /// The folder of all jobs, which the manager sees too.
+    jobs: std::path::PathBuf,
     requests: KnownRequests,
     known: BTreeMap<AttemptId, AgentAttempt>,
 }
 
 impl AgentAttempts {
-    pub(super) fn new(folder: &Path, requests: KnownRequests) -> Self {
-        Self { folder: folder.to_owned(), requests, known: BTreeMap::new() }
+    pub(super) fn new(folder: &Path, jobs: &Path, requests: KnownRequests) -> Self {
+        Self { folder: folder.to_owned(), jobs: jobs.to_owned(), requests, known: BTreeMap::new() }
     }
 
     /// Starts an attempt. One that is known is reported again.
@@ -69,6 +73,7 @@ impl AgentAttempts {
             note: None,
             may_checkpoint: request.may_checkpoint,
             ended: false,
+            end: None,
         };
         self.known.insert(attempt, started);
         self.requests.lock().insert(attempt.job, request);
@@ -81,11 +86,28 @@ impl AgentAttempts {
         if self.known.remove(&attempt).is_some() {
             self.requests.lock().remove(&attempt.job);
             let _ = remove_tree(AttemptFolder::of(&self.folder, attempt).path());
+            remove_end(&self.jobs, attempt);
         }
     }
 
     pub(super) fn ended(&mut self, attempt: AttemptId) {
         self.known.get_mut(&attempt).into_iter().for_each(|known| known.ended = true);
+    }
+
+    /// Keeps the end of an attempt for the manager, in case it does not hear the report.
+    pub(super) fn keep_end(&mut self, end: &Leftovers) {
+        if let Some(known) = self.known.get_mut(&end.attempt) {
+            known.end = Some(Box::new(end.clone()));
+        }
+    }
+
+    /// Writes all ends down that the manager may not know.
+    pub(super) fn write_ends(&mut self) {
+        for end in self.known.values_mut().filter_map(|known| known.end.take()) {
+            if let Err(error) = write_end(&self.jobs, &end) {
+                tracing::warn!("cannot write the end of {} for the manager: {error}", end.attempt);
+            }
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

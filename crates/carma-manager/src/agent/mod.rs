@@ -11,6 +11,7 @@
 
 mod attempts;
 mod connection;
+mod lease;
 mod log_tail;
 mod run;
 mod server;

@@ -1,6 +1,5 @@
 //! The agent's loop: one thread that takes all inputs and talks to the manager.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -10,11 +9,13 @@ use carma_core::{AttemptId, Seconds, ServerId};
 
 use super::attempts::{AgentAttempts, KnownRequests};
 use super::connection::Connection;
+use super::lease::Lease;
 use super::server::ServerGpus;
 use super::terminals::{AgentTerminals, TerminalInput};
 use super::{AgentEnd, AgentError, AgentSetup, signals};
+use crate::attempt::Exit;
 use crate::cluster::ServerFacts;
-use crate::executor::{ExecutorError, LocalExecutor, LocalSettings, Report};
+use crate::executor::{ExecutorError, Leftovers, LocalExecutor, LocalSettings, Report};
 use crate::heartbeat::Heartbeats;
 use crate::host;
 use crate::host_gpus::Sampled;
@@ -30,8 +31,6 @@ const TICK: Duration = Duration::from_millis(200);
 const RECONNECT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 /// A manager that does not welcome a connected agent for this long is asked again.
 const GREETING: Duration = Duration::from_secs(15);
-/// Beats in the time of a lease.
-const BEATS: u32 = 10;
 /// Attempts that were asked to end are killed after this time: batch systems kill everything after 30 s.
 const GRACE: Duration = Duration::from_secs(20);
 /// How long an ending agent waits for the last answers of the manager.
@@ -60,17 +59,6 @@ struct Ending {
     killed: bool,
 }
 
-/// Beats without an answer, and the lease that answers renew.
-#[derive(Debug)]
-struct Lease {
-    length: Duration,
-    until: Duration,
-    /// Numbers and times of beats without an answer.
-    pending: VecDeque<(u64, Duration)>,
-    next: u64,
-    last_beat: Instant,
-}
-
 struct Agent {
     setup: AgentSetup,
     secret: Secret,
@@ -92,6 +80,8 @@ struct Agent {
     next_try: Instant,
     delay: Duration,
     lease: Lease,
+    /// When this connection was opened, since boot.
+    greeted: Duration,
     /// Why nothing new starts here, and whether the batch system ends it now.
     draining: Option<(String, bool)>,
     ending: Option<Ending>,
@@ -127,10 +117,11 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
     host::watch(vec![setup.folder.clone()], move |reading| readings.send(AgentInput::Host(Box::new(reading))).is_ok())?;
     let (gpus, facts) = ServerGpus::find(&setup)?;
     let agent = Agent {
-        attempts: AgentAttempts::new(&setup.folder, requests),
+        attempts: AgentAttempts::new(&setup.folder, &setup.checkpoints, requests),
         terminals: AgentTerminals::default(),
         incarnation: random_name()?,
-        lease: Lease { length: PATIENCE, until: since_boot() + PATIENCE, pending: VecDeque::new(), next: 1, last_beat: Instant::now() },
+        lease: Lease::new(PATIENCE, since_boot()),
+        greeted: Duration::ZERO,
         server: None,
         started: Instant::now(),
         setup,
@@ -175,7 +166,7 @@ impl Agent {
 
     /// Connects, if it is time to.
     fn connect(&mut self) {
-        if self.connection.is_some() || Instant::now() < self.next_try {
+        if self.connection.is_some() || Instant::now() < self.next_try || self.is_given_up() {
             return;
         }
         self.connections += 1;
@@ -183,6 +174,7 @@ impl Agent {
         match Connection::open(&self.setup.manager, &self.secret, self.connections, &self.inbox) {
             Ok(connection) => {
                 (self.connection, self.connected) = (Some(connection), Instant::now());
+                self.greeted = since_boot();
                 let hello = self.hello();
                 self.send(&FromAgent::Hello(Box::new(hello)));
             }
@@ -235,6 +227,8 @@ impl Agent {
     }
 
     fn take(&mut self, input: AgentInput) {
+        // An agent that was stopped must not act on what waited meanwhile: its jobs may run elsewhere by now.
+        self.check_lease();
         match input {
             AgentInput::Received { number, message } => {
                 if self.connection.as_ref().is_some_and(|connection| connection.number == number) {
@@ -270,11 +264,22 @@ impl Agent {
 
     fn report(&mut self, report: Report) {
         match &report {
-            Report::Ended(leftovers) => self.last_words(leftovers.attempt),
+            Report::Ended(leftovers) => {
+                self.last_words(leftovers.attempt);
+                if self.is_its_own(leftovers) {
+                    self.attempts.keep_end(leftovers);
+                }
+            }
             Report::NotStarted { attempt, .. } => self.attempts.ended(*attempt),
             Report::Started(_) | Report::Delayed { .. } => {}
         }
         self.tell(&FromAgent::Report(report));
+    }
+
+    /// Whether an attempt ended by itself, and not because its server ends.
+    fn is_its_own(&self, leftovers: &Leftovers) -> bool {
+        let ends_now = self.is_given_up() || self.draining.as_ref().is_some_and(|(_, ends_now)| *ends_now);
+        leftovers.ended.as_ref().is_some_and(|ended| !ends_now || ended.exit == Exit::Code(0))
     }
 
     /// The manager gets the logs, progress and checkpoints of an attempt before its end.
@@ -290,13 +295,12 @@ impl Agent {
             ToAgent::Wait { reason } => {
                 tracing::info!("the manager does not take this server yet: {reason}");
                 self.delay = Duration::from_secs(1);
-                self.renew(since_boot());
+                self.renew(|lease| lease.extend(since_boot()));
                 self.disconnected(&reason);
             }
             ToAgent::Refused { reason } => {
                 tracing::warn!("the manager refuses this agent: {reason}");
-                self.attempts.kill_all(&self.executor);
-                self.end(AgentEnd::Refused(reason), Duration::ZERO);
+                self.give_up(AgentEnd::Refused(reason));
             }
             ToAgent::Beat(number) => self.answered(number),
             ToAgent::Start(message) => {
@@ -317,9 +321,8 @@ impl Agent {
         tracing::info!("the manager knows this server as {server}");
         self.server = Some(server);
         (self.welcomed, self.delay) = (true, RECONNECT.0);
-        self.lease.length = Duration::from_secs_f64(lease.get());
-        self.lease.pending.clear();
-        self.renew(since_boot());
+        let asked = self.greeted;
+        self.renew(|known| known.granted(Duration::from_secs_f64(lease.get()), asked));
         if let Err(error) = self.gpus.start_sampling(&self.setup, Duration::from_secs_f64(period.get()), self.inbox.clone()) {
             tracing::error!("cannot sample the GPUs: {error}");
         }
@@ -327,27 +330,46 @@ impl Agent {
         self.tell_draining();
     }
 
-    /// A beat that was sent then has an answer: the lease counts from there.
-    fn renew(&mut self, sent: Duration) {
-        self.lease.until = self.lease.until.max(sent + self.lease.length);
-        if self.welcomed {
-            // The lease may have become shorter with the first answer.
-            self.lease.until = sent + self.lease.length;
-        }
-        if let Err(error) = self.lifeline.renew(self.lease.until) {
+    /// Changes the lease, and tells the guards.
+    fn renew(&mut self, change: impl FnOnce(&mut Lease)) {
+        let before = self.lease.until();
+        change(&mut self.lease);
+        if let Err(error) = self.lifeline.renew(self.lease.until()) {
             tracing::error!("cannot renew the lease: {error}");
         }
+        // A guard may have seen that it was over: then it stays over.
+        if since_boot() > before {
+            self.lose_lease();
+        }
+    }
+
+    fn check_lease(&mut self) {
+        if self.lease.is_over(since_boot()) {
+            self.lose_lease();
+        }
+    }
+
+    fn lose_lease(&mut self) {
+        if !self.is_given_up() {
+            tracing::error!("no answer of the manager for the time of the lease: all attempts end");
+            self.give_up(AgentEnd::LeaseLost);
+        }
+    }
+
+    /// The manager puts all jobs back. It hears nothing more: it would take the ends of killed attempts for failures of the jobs.
+    fn give_up(&mut self, end: AgentEnd) {
+        self.attempts.kill_all(&self.executor);
+        (self.connection, self.welcomed) = (None, false);
+        self.ending = Some(Ending { end, since: Instant::now(), grace: Duration::ZERO, killed: true });
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.ending.as_ref().is_some_and(|ending| !matches!(ending.end, AgentEnd::Done(_)))
     }
 
     fn answered(&mut self, number: u64) {
         self.attempts.answered(number);
-        let mut sent = None;
-        while self.lease.pending.front().is_some_and(|(beat, _)| *beat <= number) {
-            sent = self.lease.pending.pop_front().map(|(_, at)| at);
-        }
-        if let Some(sent) = sent {
-            self.renew(sent);
-        }
+        self.renew(|lease| lease.answered(number));
     }
 
     fn drain(&mut self, reason: &str, ends_now: bool) {
@@ -376,11 +398,7 @@ impl Agent {
         if self.left().zip(drain).is_some_and(|(left, drain)| left.get() <= drain.as_secs_f64()) {
             self.drain("its batch job ends soon", false);
         }
-        if since_boot() > self.lease.until && self.ending.is_none() {
-            tracing::error!("no answer of the manager for the time of the lease: all attempts end");
-            self.attempts.kill_all(&self.executor);
-            self.end(AgentEnd::LeaseLost, Duration::ZERO);
-        }
+        self.check_lease();
         if self.connection.is_some() && !self.welcomed && self.connected.elapsed() > GREETING {
             self.disconnected("the manager does not answer");
         }
@@ -388,19 +406,17 @@ impl Agent {
             self.send_logs(None);
             self.send_notes();
             self.beat();
+        } else {
+            self.attempts.write_ends();
         }
         self.ended()
     }
 
     fn beat(&mut self) {
-        if self.lease.last_beat.elapsed() < (self.lease.length / BEATS).min(Duration::from_secs(5)) {
-            return;
+        if let Some(number) = self.lease.beat(since_boot()) {
+            self.attempts.beat(number);
+            self.send(&FromAgent::Beat(number));
         }
-        let number = self.lease.next;
-        (self.lease.next, self.lease.last_beat) = (number + 1, Instant::now());
-        self.lease.pending.push_back((number, since_boot()));
-        self.attempts.beat(number);
-        self.send(&FromAgent::Beat(number));
     }
 
     fn send_logs(&mut self, of: Option<AttemptId>) {
@@ -432,7 +448,8 @@ impl Agent {
             }
             return None;
         }
-        let is_known = self.attempts.is_empty() || !self.welcomed || !matches!(ending.end, AgentEnd::Done(_));
+        // A manager that is being restarted comes back for the last ends.
+        let is_known = self.attempts.is_empty() || !matches!(ending.end, AgentEnd::Done(_));
         if !is_known && waited < ending.grace + FAREWELL {
             return None;
         }

@@ -90,10 +90,11 @@ impl AgentExecutor {
     /// The connection of a server is closed.
     pub(crate) fn disconnected(&self, server: ServerId, session: &Session) {
         self.terminals.disconnected(server);
-        self.inner().sessions.remove(&server).filter(|current| !current.is(session)).into_iter().for_each(|current| {
-            // Another one has replaced it.
-            self.inner().sessions.insert(server, current);
-        });
+        let mut inner = self.inner();
+        // Another one may have replaced it.
+        if inner.sessions.get(&server).is_some_and(|current| current.is(session)) {
+            inner.sessions.remove(&server);
+        }
     }
 
     /// A report of an agent. About an attempt that is no longer known, the agent gets the answer at once.
@@ -178,9 +179,7 @@ impl AgentExecutor {
         let Some(order) = self.inner().attempts.get(&attempt).and_then(|known| known.order.clone()) else { return };
         let reason = match request_of(attempt.job) {
             Ok(Some(request)) => {
-                if request.may_checkpoint {
-                    self.create_job_folder(attempt);
-                }
+                self.create_job_folder(attempt);
                 let inner = self.inner();
                 // It may have ended, and the connection with it.
                 let (Some(known), Some(session)) = (inner.attempts.get(&attempt), inner.sessions.get(&order.placement.server)) else {
@@ -196,8 +195,8 @@ impl AgentExecutor {
         (self.report)(Report::NotStarted { attempt, reason });
     }
 
-    /// Creates the folder of a job, in which its servers create one for checkpoints. They never create it: where the manager's disk is not mounted,
-    /// checkpoints would be lost with the server.
+    /// Creates the folder of a job, in which its servers create one for checkpoints, and leave ends that they cannot report. They never create it:
+    /// where the manager's disk is not mounted, both would be lost with the server.
     fn create_job_folder(&self, attempt: AttemptId) {
         if let Some(folder) = AttemptFolder::of(&self.state, attempt).path().parent()
             && let Err(error) = DirBuilder::new().recursive(true).mode(0o711).create(folder)

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 
+use crate::executor::{Leftovers, TAIL};
 use crate::link::{LogPiece, LogStream};
 use crate::supervise::AttemptFolder;
 
@@ -20,6 +21,18 @@ pub(super) fn write(state: &Path, piece: &LogPiece) -> io::Result<()> {
         return replace(&path, piece);
     }
     open(&path)?.write_all_at(&piece.bytes, piece.offset)
+}
+
+/// Writes the logs of an attempt whose agent is gone, where its leftovers hold all of them.
+pub(crate) fn complete(state: &Path, leftovers: &Leftovers) {
+    for (stream, bytes) in [(LogStream::Output, &leftovers.stdout), (LogStream::Errors, &leftovers.stderr)] {
+        if !bytes.is_empty() && (bytes.len() as u64) < TAIL {
+            let piece = LogPiece { attempt: leftovers.attempt, stream, offset: 0, replaces: false, bytes: bytes.clone() };
+            if let Err(error) = write(state, &piece) {
+                tracing::warn!("cannot write the log of {}: {error}", leftovers.attempt);
+            }
+        }
+    }
 }
 
 /// A log whose middle was dropped becomes a new file, so that readers of the old one notice.

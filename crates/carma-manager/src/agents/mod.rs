@@ -19,6 +19,7 @@ use crate::executor::Executor;
 
 pub(crate) use self::executor::AgentExecutor;
 pub(crate) use self::listener::{AgentListener, address_file, secret_file};
+pub(crate) use self::log_copy::complete as complete_logs;
 pub(crate) use self::servers::Servers;
 pub(crate) use self::session::{AgentReport, Session};
 

@@ -25,6 +25,8 @@ use crate::slurm::{Commands, SlurmError};
 /// The time between two lists while pilots are about to start, and otherwise.
 const QUICK: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_secs(15);
+/// How often a pilot is cancelled at most: hours of a batch system that does not answer.
+const MOST_CANCELS: u32 = 1000;
 /// How long after an order the list is asked for often.
 const LIVELY: Duration = Duration::from_secs(60);
 
@@ -72,14 +74,20 @@ fn run(orders: &Receiver<BatchOrder>, report: &impl Fn(BatchReport) -> bool) {
     let commands = Commands::default();
     let (mut watches, mut last_order) = (false, Instant::now());
     let mut next = Instant::now();
+    // Pilots that are still to be cancelled, because the batch system did not answer, and how often it was asked.
+    let mut cancelled: Vec<(String, u32)> = Vec::new();
     loop {
-        let wait = if watches { next.saturating_duration_since(Instant::now()) } else { Duration::from_secs(3600) };
+        let wait =
+            if watches || !cancelled.is_empty() { next.saturating_duration_since(Instant::now()) } else { Duration::from_secs(3600) };
         match orders.recv_timeout(wait) {
             Ok(order) => {
                 if !matches!(order, BatchOrder::Watch(_)) {
                     (last_order, next) = (Instant::now(), Instant::now() + QUICK);
                 }
-                if !carry_out(order, &commands, &mut watches, report) {
+                if let BatchOrder::Cancel { pilot } = order {
+                    cancelled.push((pilot, 0));
+                    cancel(&commands, &mut cancelled);
+                } else if !carry_out(order, &commands, &mut watches, report) {
                     return;
                 }
                 continue;
@@ -87,6 +95,7 @@ fn run(orders: &Receiver<BatchOrder>, report: &impl Fn(BatchReport) -> bool) {
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {}
         }
+        cancel(&commands, &mut cancelled);
         let listed = list(&commands).map_or_else(|error| BatchReport::NotListed(error.to_string()), BatchReport::Listed);
         if watches && !report(listed) {
             return;
@@ -102,13 +111,18 @@ fn carry_out(order: BatchOrder, commands: &Commands, watches: &mut bool, report:
             let result = submit(commands, &pilot, &settings, &paths).map_err(|error| error.to_string());
             return report(BatchReport::Submitted { pilot, result });
         }
-        BatchOrder::Cancel { pilot } => {
-            // It may be gone already; the list tells.
-            let _ = commands.run("scancel", &["--me", "--name", &pilot]);
-        }
+        BatchOrder::Cancel { .. } => {}
         BatchOrder::Test { settings, paths, answer } => drop(answer.send(test(commands, &settings, &paths))),
     }
     true
+}
+
+/// Cancels pilots, and leaves those for which the batch system did not answer. One that is gone already is no error.
+fn cancel(commands: &Commands, pilots: &mut Vec<(String, u32)>) {
+    pilots.retain_mut(|(pilot, tries)| {
+        *tries += 1;
+        commands.run("scancel", &["--me", "--name", pilot]).is_err() && *tries < MOST_CANCELS
+    });
 }
 
 fn submit(commands: &Commands, pilot: &str, settings: &PoolSettings, paths: &PilotPaths) -> Result<String, SlurmError> {

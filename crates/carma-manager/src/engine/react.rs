@@ -58,7 +58,7 @@ impl EngineState {
     }
 
     /// An attempt is over: it is judged, and the core decides what follows.
-    fn ended(&mut self, leftovers: &Leftovers) {
+    pub(super) fn ended(&mut self, leftovers: &Leftovers) {
         let attempt = leftovers.attempt;
         let Some(mut judgement) = attempts::judge(&self.decisions, &self.gpus, &self.attempts, leftovers) else { return };
         self.excuse_if_server_ends(attempt, &mut judgement);

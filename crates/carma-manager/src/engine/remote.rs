@@ -9,12 +9,12 @@ use super::decide::Effect;
 use super::input::Input;
 use super::servers::Greeting;
 use super::state::EngineState;
-use crate::agents::{AgentListener, AgentReport, Session};
+use crate::agents::{AgentListener, AgentReport, Session, complete_logs};
 use crate::batch::BatchSystem;
 use crate::host::{HostChange, HostReading};
 use crate::host_gpus::GpuSample;
 use crate::judge::Judgement;
-use crate::link::{AgentHello, ToAgent, WireSample};
+use crate::link::{AgentHello, ToAgent, WireSample, read_end};
 use crate::store::Change;
 use crate::units::UnixMillis;
 
@@ -195,7 +195,14 @@ impl EngineState {
     pub(super) fn server_gone(&mut self, server: ServerId, reason: &str) {
         // Nothing may start there while its attempts are taken off.
         let _ = self.decisions.tell(Event::HostShort { server });
+        let jobs = self.setup.places.state.join("attempts");
         for attempt in self.attempts.on(server) {
+            // It may have ended by itself while this manager was away.
+            if let Some(leftovers) = read_end(&jobs, attempt) {
+                complete_logs(&self.setup.places.state, &leftovers);
+                self.ended(&leftovers);
+                continue;
+            }
             let reason = format!("its server is gone: {reason}");
             let judgement = Judgement { verdict: Verdict::ServerLost, reason, blame: None, needed: None };
             self.attempts.poll_last(&mut self.decisions, attempt);

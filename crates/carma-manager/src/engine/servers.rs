@@ -125,13 +125,18 @@ impl RemoteServers {
             older.session.iter().for_each(|session| session.send(ToAgent::Refused { reason: FENCED.to_owned() }));
             return Greeting::Wait(format!("an earlier agent of its pilot is {}", older.stored.id));
         }
-        let taken = |device: &&Device| {
-            let on_node = self.known.values().filter(|known| known.stored.node == hello.node);
-            on_node.flat_map(|known| &known.stored.facts.devices).any(|other| other.uuid == device.uuid)
+        let holder = |device: &Device| {
+            let mut on_node = self.known.values().filter(|known| known.stored.node == hello.node);
+            on_node.find(|known| known.stored.facts.devices.iter().any(|other| other.uuid == device.uuid))
         };
-        hello.facts.devices.iter().find(taken).map_or(Greeting::New, |device| {
-            Greeting::Refused(format!("{} of {} is already used through another agent", device.uuid, hello.node))
-        })
+        match hello.facts.devices.iter().find_map(|device| Some((device, holder(device)?))) {
+            None => Greeting::New,
+            Some((device, holder)) if holder.is_connected() => {
+                Greeting::Refused(format!("{} of {} is already used through another agent", device.uuid, hello.node))
+            }
+            // The batch system gives GPUs of a dead agent away at once. The lease of that agent lasts a little longer.
+            Some((device, holder)) => Greeting::Wait(format!("{} was a GPU of {}, whose lease is not over", device.uuid, holder.stored.id)),
+        }
     }
 
     /// A new server, for the store and the core.

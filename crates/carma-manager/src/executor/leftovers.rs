@@ -15,7 +15,7 @@ use crate::supervise::AttemptFolder;
 use crate::untrusted::open_file;
 
 /// Bytes of each log that a verdict uses.
-const TAIL: u64 = 64 << 10;
+pub(crate) const TAIL: u64 = 64 << 10;
 /// Signal 9, as an exit code of shells.
 const KILLED: i32 = 137;
 

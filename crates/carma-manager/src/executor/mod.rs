@@ -28,7 +28,7 @@ use carma_gpu::DeviceUuid;
 use carma_gpu::mps::MpsControl;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::leftovers::Leftovers;
+pub(crate) use self::leftovers::{Leftovers, TAIL};
 pub(crate) use self::local::{ExecutorError, LocalExecutor, Requests};
 pub(crate) use self::start::LocalSettings;
 use crate::launch::CheckpointTerms;

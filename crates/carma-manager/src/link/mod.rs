@@ -7,10 +7,12 @@
 //! The agent opens the connection, because compute nodes rarely accept any. Both sides prove that they know the secret; without it nothing is read.
 
 mod cipher;
+mod ends;
 mod message;
 mod secret;
 
 pub(crate) use self::cipher::{Cipher, Handshake, LinkError, Opener, Sealer};
+pub(crate) use self::ends::{read_end, remove_end, write_end};
 pub(crate) use self::message::{
     AgentHello, AttemptNote, FromAgent, LogPiece, LogStream, StartMessage, TerminalEvent, TerminalMessage, ToAgent, WireSample,
 };

@@ -15,7 +15,7 @@ use super::child::spare_supervisor;
 use super::dispositions::reset_all;
 use super::folder::{AttemptFolder, FolderError, ProcessIdentity, ReservedExit, Supervisor};
 use super::fork::{Fork, close_files_except, split};
-use super::lifeline::wait_while_alive;
+use super::lifeline::{is_alive, wait_while_alive};
 use super::shim::{clean_up, log_line, signals, supervise};
 use super::user_processes::UserProcesses;
 use crate::attempt::Order;
@@ -38,6 +38,9 @@ pub enum ShimError {
     /// The system refused.
     #[error("cannot supervise: {0}")]
     Refused(#[from] io::Error),
+    /// The lease of its agent is over: the job may run elsewhere.
+    #[error("the lease of its agent is over")]
+    LeaseOver,
     /// It died before it could begin.
     #[error("the shim ended before it began")]
     Vanished,
@@ -86,6 +89,10 @@ fn lock(folder: &AttemptFolder) -> Result<File, ShimError> {
 /// The guard: it starts the shim, and kills the processes that a dead shim has left.
 fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result<(), ShimError> {
     setsid().map_err(io::Error::from)?;
+    // The agent may have been stopped after it decided to start this.
+    if order.lease.as_ref().is_some_and(|lease| !is_alive(io::stdout().as_fd(), lease)) {
+        return Err(ShimError::LeaseOver);
+    }
     inherit_orphans()?;
     spare_supervisor();
     let identity = own_identity();

@@ -1,7 +1,8 @@
 //! The lifeline of attempts that end with the process that started them, as in an agent on another server.
 //!
 //! The agent has one end of a pipe, and every guard the other: the kernel closes the agent's end when it dies. An agent that is stopped does not die,
-//! so it also writes down until when its lease lasts. After that the manager may start the same jobs elsewhere, so the guard kills its job.
+//! so it also writes down until when its lease lasts. After that the manager may start the same jobs elsewhere, so the guard kills its job. The shim
+//! looks too, because a killed guard leaves it alone with the job.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -14,8 +15,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
 
-/// How often a guard reads the lease.
-const PERIOD: Duration = Duration::from_millis(500);
+/// How often guards and shims read the lease.
+pub(super) const PERIOD: Duration = Duration::from_millis(500);
 /// Digits of the time in the file: all writes have the same length, so no reader sees parts of two.
 const DIGITS: usize = 20;
 
@@ -66,14 +67,22 @@ pub(super) fn wait_while_alive(file: &impl AsFd, agent: BorrowedFd<'_>, lease: &
     loop {
         let mut waiting = [PollFd::new(file, PollFlags::IN), PollFd::from_borrowed_fd(agent, PollFlags::empty())];
         let _ = poll(&mut waiting, Some(&period));
-        let [ready, closed] = waiting.map(|polled| !polled.revents().is_empty());
-        if ready {
+        if !waiting[0].revents().is_empty() {
             return true;
         }
-        if closed || until(lease).is_none_or(|until| since_boot() > until) {
+        if !is_alive(agent, lease) {
             return false;
         }
     }
+}
+
+/// Whether the agent lives and has its lease.
+pub(super) fn is_alive(agent: BorrowedFd<'_>, lease: &Path) -> bool {
+    let mut waiting = [PollFd::from_borrowed_fd(agent, PollFlags::empty())];
+    let _ = poll(&mut waiting, Some(&Timespec::default()));
+    // The time first: an agent that renews its lease in time has written it by then.
+    let now = since_boot();
+    waiting[0].revents().is_empty() && until(lease).is_some_and(|until| now <= until)
 }
 
 /// Until when the lease lasts. One that is gone is over.

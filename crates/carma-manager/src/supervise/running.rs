@@ -1,5 +1,8 @@
 //! A running job and its shim: output goes to the log, the terminal is served, and signals are forwarded.
 
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
 use std::time::Instant;
 
 use carma_core::Seconds;
@@ -10,6 +13,8 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
 use super::console::Console;
 use super::folder::AttemptFolder;
+use super::lifeline::{PERIOD, is_alive};
+use super::shim::KILL;
 use super::signals::SignalPlan;
 use super::stream::Stream;
 use super::user_processes::UserProcesses;
@@ -24,6 +29,8 @@ pub(super) struct RunningJob<'a> {
     processes: UserProcesses,
     console: Option<Console>,
     signals: SignalPlan<'a>,
+    /// The lease of its agent, and when to look at it again.
+    lease: Option<(&'a Path, Instant)>,
     /// Its idle limit, set when it was reached and the job is being ended.
     idle: Option<Seconds>,
     buffer: Vec<u8>,
@@ -38,7 +45,12 @@ impl<'a> RunningJob<'a> {
         console: Option<Console>,
         signals: SignalPlan<'a>,
     ) -> Self {
-        Self { folder, job, streams, processes, console, signals, idle: None, buffer: vec![0; 64 * 1024] }
+        Self { folder, job, streams, processes, console, signals, lease: None, idle: None, buffer: vec![0; 64 * 1024] }
+    }
+
+    /// The job ends when the lease in this file is over.
+    pub(super) fn leased(self, lease: Option<&'a Path>) -> Self {
+        Self { lease: lease.map(|lease| (lease, Instant::now())), ..self }
     }
 
     /// Serves the job until it ends.
@@ -64,6 +76,7 @@ impl<'a> RunningJob<'a> {
                 }
             }
             self.signals.send_due(now);
+            self.check_lease(now);
             if let Some(exit) = reap(self.job) {
                 return self.idle.map_or(exit, Exit::Idle);
             }
@@ -78,9 +91,19 @@ impl<'a> RunningJob<'a> {
         if paused.is_none() {
             fds.extend(self.streams.iter().filter_map(Stream::source).map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)));
         }
-        let next = [paused, self.idle_at().map(|(at, _)| at), self.signals.next()].into_iter().flatten().min();
+        let lease = self.lease.map(|(_, at)| at);
+        let next = [paused, self.idle_at().map(|(at, _)| at), self.signals.next(), lease].into_iter().flatten().min();
         let left = next.and_then(|next| Timespec::try_from(next.saturating_duration_since(Instant::now())).ok());
         let _ = poll(&mut fds, left.as_ref());
+    }
+
+    /// Ends the job with the lease of its agent. The guard does too, unless it was killed.
+    fn check_lease(&mut self, now: Instant) {
+        let Some((lease, at)) = self.lease.filter(|(_, at)| *at <= now) else { return };
+        self.lease = Some((lease, at + PERIOD));
+        if !is_alive(io::stdout().as_fd(), lease) {
+            self.signals.pass_on(KILL, now);
+        }
     }
 
     /// Reads output, at most a buffer from each stream. Answers whether there was any.

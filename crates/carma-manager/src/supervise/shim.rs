@@ -109,7 +109,8 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, processes
     let printed = console.as_ref().map(Console::output).transpose().map_err(|error| cannot("read its terminal", error))?;
     let pipes = [printed.or_else(|| child.stdout.take().map(OwnedFd::from)), child.stderr.take().map(OwnedFd::from)];
     let streams = pipes.into_iter().zip([output, errors]).map(|(pipe, log)| Stream::new(pipe, log));
-    let mut running = RunningJob::new(folder, job, streams.collect(), processes, console, SignalPlan::new(job, order, cgroup));
+    let running = RunningJob::new(folder, job, streams.collect(), processes, console, SignalPlan::new(job, order, cgroup));
+    let mut running = running.leased(order.lease.as_deref());
     let exit = running.serve(&asked);
     // The others' output until their end belongs to the log. Foreign processes that hold the pipe are not waited for.
     kill_descendants(cgroup);

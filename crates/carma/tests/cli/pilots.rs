@@ -1,6 +1,8 @@
 //! Pilots on a real Slurm: three nodes on this machine, each with its own emulated GPUs.
 
 mod agents;
+mod campaign;
+mod comparison;
 mod failures;
 mod lab;
 mod pools;

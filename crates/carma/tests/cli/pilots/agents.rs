@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use carma_testing::need;
+use carma_testing::slurm::Options;
 
 use super::lab::{Lab, is_alive, program, signal};
 
@@ -25,6 +26,40 @@ fn jobs_of_a_killed_agent_end_and_start_again() {
     assert_eq!(lab.finished(job), 2);
     let shown = lab.text(&["show", &job.to_string()]);
     assert!(shown.contains("its server is gone"), "{shown}");
+}
+
+#[test]
+fn jobs_of_a_killed_agent_end_also_without_their_guards() {
+    let lab = need!(Lab::new());
+    lab.pool(&[]);
+    let job = lab.submit(&[], "test $CARMA_ATTEMPT = 1 && sleep 600; true");
+    let process = lab.started(job, 1);
+    // The shim is the parent of the job, and the guard that of the shim.
+    let parent = |pid: u32| {
+        fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().rsplit(") ").next().unwrap().split(' ').nth(1).unwrap().parse().unwrap()
+    };
+    let guard: u32 = parent(parent(process));
+    signal(guard, "KILL");
+    lab.until("the guard is gone", || !is_alive(guard));
+    assert!(is_alive(process), "the shim goes on");
+    signal(lab.agents()[0], "KILL");
+    lab.until("its job dies with it", || !is_alive(process));
+    assert_eq!(lab.finished(job), 2);
+}
+
+#[test]
+fn a_pilot_on_the_gpus_of_a_killed_agent_waits_for_the_lease() {
+    // Its successor gets the same GPUs, as there are no others.
+    let lab = need!(Lab::with(&Options::of(1, 2)));
+    lab.pool(&[]);
+    let job = lab.submit(&[], "test $CARMA_ATTEMPT = 1 && sleep 600; true");
+    lab.started(job, 1);
+    let next = lab.submit(&["--gpus", "2", "--exclusive"], "true");
+    lab.until("another pilot waits for room", || lab.pilots().len() == 2);
+    signal(lab.agents()[0], "KILL");
+    lab.until("its agent waits", || lab.report().contains("does not take this server yet"));
+    assert_eq!((lab.finished(job), lab.finished(next)), (2, 1));
+    assert_eq!(lab.json(&["pool", "show", "gpu"])["failures"], 0, "it did not fail");
 }
 
 #[test]

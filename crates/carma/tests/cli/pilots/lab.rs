@@ -20,7 +20,8 @@ pub(super) struct Lab {
     pub(super) cluster: Cluster,
     manager: Option<Child>,
     state: PathBuf,
-    _machines: Vec<Machine>,
+    machines: Vec<Machine>,
+    speed: f64,
 }
 
 impl Lab {
@@ -30,16 +31,21 @@ impl Lab {
     }
 
     pub(super) fn with(options: &Options) -> Result<Self, Missing> {
+        Self::at_speed(options, 1.0)
+    }
+
+    /// With GPUs whose time runs so many times faster.
+    pub(super) fn at_speed(options: &Options, speed: f64) -> Result<Self, Missing> {
         let cluster = Cluster::start(options)?;
         let machine = |node: &String| {
             let gpus = format!("{}xA100-40GB", options.gpus).parse().unwrap();
-            Machine::create(&cluster.folder().join(format!("emu-{node}")), &gpus, 1.0, Some(program())).unwrap()
+            Machine::create(&cluster.folder().join(format!("emu-{node}")), &gpus, speed, Some(program())).unwrap()
         };
-        let machines = cluster.nodes().iter().map(machine).collect();
+        let machines: Vec<Machine> = cluster.nodes().iter().map(machine).collect();
         let state = cluster.folder().join("carma");
         fs::create_dir(&state).unwrap();
         fs::write(state.join("carma.toml"), format!("[manager.agents]\nlease = {LEASE}\ngrace = 1\n")).unwrap();
-        let mut lab = Self { cluster, manager: None, state, _machines: machines };
+        let mut lab = Self { cluster, manager: None, state, machines, speed };
         lab.up();
         Ok(lab)
     }
@@ -49,6 +55,10 @@ impl Lab {
         let log = File::options().create(true).append(true).open(self.state.join("manager.log")).unwrap();
         let mut command = self.command();
         command.args(["up", "--no-local", "--state"]).arg(&self.state).stdout(Stdio::null()).stderr(log);
+        if self.speed > 1.0 {
+            // It has no GPUs, and the clock of the agents.
+            command.env("CARMA_EMU", self.machines[0].folder());
+        }
         self.manager = Some(command.spawn().unwrap());
         until("the manager answers", || self.carma(&["status"]).status.success());
     }
@@ -147,7 +157,7 @@ impl Lab {
         }
     }
 
-    fn report(&self) -> String {
+    pub(super) fn report(&self) -> String {
         let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
         let pilots = fs::read_dir(self.state.join("pilots")).into_iter().flatten().flatten().map(|entry| entry.path());
         let logs: String = pilots.filter(|path| path.extension().is_some_and(|kind| kind == "log")).map(read).collect();

@@ -48,3 +48,22 @@ fn after_the_lease_without_a_manager_agents_end_and_jobs_start_again() {
     lab.up();
     assert_eq!(lab.finished(job), 2);
 }
+
+#[test]
+fn a_job_that_ended_before_its_agent_gave_up_does_not_run_again() {
+    let mut lab = need!(Lab::new());
+    lab.pool(&[]);
+    let done = lab.submit(&[], "sleep 1; echo done");
+    let failed = lab.submit(&[], "sleep 1; exit 7");
+    let process = lab.started(done, 1);
+    lab.started(failed, 1);
+    lab.kill_manager();
+    lab.until("it ends", || !is_alive(process));
+    lab.until("and so does the agent", || lab.agents().is_empty());
+    lab.up();
+    assert_eq!(lab.finished(done), 1);
+    assert_eq!(lab.text(&["logs", &done.to_string()]), "done\n");
+    let shown = || lab.text(&["show", &failed.to_string()]);
+    lab.until("the other one has failed", || shown().contains("exit code 7"));
+    assert_eq!(lab.starts(failed).len(), 1, "{}", shown());
+}
