@@ -147,8 +147,8 @@ section! {
         listen: Option<Address> = None;
         /// The name or address by which agents reach this host. Unset: its host name.
         address: Option<String> = None;
-        /// An agent without an answer of the manager for this long ends its jobs and itself.
-        lease: Seconds [2.0..=86_400.0] = Seconds::from_secs(60);
+        /// An agent without an answer of the manager for this long ends its jobs and itself. A manager on another host takes over after 60 s.
+        lease: Seconds [2.0..=86_400.0] = Seconds::from_secs(120);
         /// How much longer than the lease the manager waits before it puts the jobs of a lost server back.
         grace: Seconds [0.5..=86_400.0] = Seconds::from_secs(15);
     }

@@ -103,7 +103,7 @@ fn the_terminal_of_a_job_on_a_pilot_is_reached_through_the_manager() {
     let command = format!("{} submit --interactive --mem 1GiB --workdir /tmp -- bash --norc", program().display());
     terminal.args(["-q", "-e", "-c", &command, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut terminal = terminal.spawn().unwrap();
-    lab.until("the job runs", || lab.text(&["queue"]).contains("running"));
+    lab.until("the job runs", || lab.servers().iter().any(|server| server["jobs"] == 1));
     thread::sleep(Duration::from_secs(2));
     let mut keyboard = terminal.stdin.take().unwrap();
     keyboard.write_all(b"echo sum $((40 + 2))\nexit 7\n").unwrap();

@@ -52,8 +52,17 @@ impl Lab {
 
     /// Starts the manager.
     pub(super) fn up(&mut self) {
+        self.up_on(None);
+    }
+
+    /// Starts the manager as if on another host.
+    pub(super) fn up_on(&mut self, host: Option<&str>) {
         let log = File::options().create(true).append(true).open(self.state.join("manager.log")).unwrap();
         let mut command = self.command();
+        if let Some(host) = host {
+            // Hosts share the folder, and one takes over when the other is silent.
+            command.env("CARMA_STORE_JOURNAL", "rollback").env("CARMA_TEST_HOST", format!("{host}/boot")).env("CARMA_TEST_LEASE", "1.5");
+        }
         command.args(["up", "--no-local", "--state"]).arg(&self.state).stdout(Stdio::null()).stderr(log);
         if self.speed > 1.0 {
             // It has no GPUs, and the clock of the agents.

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use carma_testing::need;
+use carma_testing::slurm::Options;
 
 use super::lab::Lab;
 
@@ -27,8 +28,19 @@ fn a_job_gets_a_pilot_and_an_idle_pilot_is_returned() {
 
 #[test]
 fn pilots_on_one_node_use_only_their_own_gpus() {
-    let lab = need!(Lab::new());
-    lab.pool(&["--backlog", "2", "--", "-w", "gn0"]);
+    shares_a_node(&need!(Lab::new()));
+}
+
+/// With device control groups both pilots see GPUs 0 and 1.
+#[test]
+fn so_they_do_where_slurm_constrains_devices() {
+    need!(carma_testing::root());
+    shares_a_node(&need!(Lab::with(&Options { control_groups: true, ..Options::of(1, 4) })));
+}
+
+fn shares_a_node(lab: &Lab) {
+    let node = lab.cluster.nodes()[0].clone();
+    lab.pool(&["--backlog", "2", "--", "-w", &node]);
     let jobs = [(); 2].map(|()| lab.submit(&["--gpus", "2", "--exclusive"], "sleep 3"));
     let gpus: Vec<BTreeSet<String>> = jobs
         .iter()
@@ -39,7 +51,7 @@ fn pilots_on_one_node_use_only_their_own_gpus() {
         .collect();
     let servers = lab.servers();
     assert_eq!(servers.len(), 2, "{servers:?}");
-    assert!(servers.iter().all(|server| server["node"] == "gn0" && server["gpus"] == 2), "{servers:?}");
+    assert!(servers.iter().all(|server| server["node"] == node.as_str() && server["gpus"] == 2), "{servers:?}");
     assert_eq!(gpus[0].union(&gpus[1]).count(), 4, "{gpus:?}");
     assert_eq!(jobs.map(|job| lab.finished(job)), [1, 1]);
 }

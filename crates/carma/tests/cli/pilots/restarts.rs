@@ -24,6 +24,22 @@ fn attempts_continue_when_the_manager_is_killed_and_comes_back() {
 }
 
 #[test]
+fn attempts_continue_when_the_manager_comes_back_on_another_host() {
+    let mut lab = need!(Lab::new());
+    lab.kill_manager();
+    lab.up_on(Some("login1"));
+    lab.pool(&[]);
+    let job = lab.submit(&[], "sleep 8; echo done");
+    let process = lab.started(job, 1);
+    lab.kill_manager();
+    lab.up_on(Some("login2"));
+    lab.until("the agent is back", || lab.servers().iter().any(|server| server["connected"] == true));
+    assert!(is_alive(process));
+    assert_eq!(lab.finished(job), 1);
+    assert_eq!(lab.text(&["logs", &job.to_string()]), "done\n");
+}
+
+#[test]
 fn a_job_that_ends_while_the_manager_is_away_is_not_lost() {
     let mut lab = need!(Lab::new());
     lab.pool(&[]);
