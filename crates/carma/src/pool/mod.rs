@@ -70,9 +70,9 @@ fn change(arguments: &NameArguments, change: PoolChange, text: &str, output: &mu
 }
 
 fn test(arguments: &NameArguments, output: &mut impl Write) -> Result<()> {
-    let test = arguments.manager.connect()?.test_pool(&arguments.name)?;
-    let text = carma_format::printable(&test.text);
-    if !test.accepted {
+    let answer = arguments.manager.connect()?.test_pool(&arguments.name)?;
+    let text = carma_format::printable(&answer.text);
+    if !answer.accepted {
         bail!("the batch system does not accept a pilot of pool {}: {text}", arguments.name);
     }
     Ok(writeln!(output, "{text}")?)

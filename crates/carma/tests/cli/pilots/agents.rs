@@ -155,7 +155,8 @@ fn nobody_connects_without_the_secret() {
     stranger.args(["agent", "--no-gpus", "--manager", &address, "--secret"]).arg(&other);
     let mut stranger = stranger.stderr(Stdio::piped()).spawn().unwrap();
     // Neither random bytes nor a plain request get an answer.
-    for words in [&b"GET /v1/status HTTP/1.1\r\n\r\n"[..], &[0, 48], &[0xff; 70_000]] {
+    let long = vec![0xff; 70_000];
+    for words in [&b"GET /v1/status HTTP/1.1\r\n\r\n"[..], &[0, 48], &long] {
         let mut stream = TcpStream::connect(&address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let _ = stream.write_all(words);

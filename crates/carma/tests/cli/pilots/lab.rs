@@ -161,9 +161,7 @@ impl Lab {
 
     /// Waits, and shows everything if it does not come about.
     pub(super) fn until(&self, what: &str, is_so: impl FnMut() -> bool) {
-        if !comes(is_so) {
-            panic!("{what}: it does not come about\n{}", self.report());
-        }
+        assert!(comes(is_so), "{what}: it does not come about\n{}", self.report());
     }
 
     pub(super) fn report(&self) -> String {
