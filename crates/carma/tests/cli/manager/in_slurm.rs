@@ -45,7 +45,7 @@ fn a_manager_in_a_job_is_reached_without_its_socket() {
     until(|| fs::rename(&socket, folder.join("real.sock")).ok());
     let status = carma(folder, &socket, &["status"]);
     assert!(status.status.success() && text(&status.stdout).contains("https://"), "{}{}", text(&status.stdout), text(&status.stderr));
-    let submitted = carma(folder, &socket, &["submit", "--gpus", "0", "--wait", "--", "true"]);
+    let submitted = carma(folder, &socket, &["submit", "--gpus", "0", "--hold", "--", "true"]);
     assert!(submitted.status.success(), "{}", text(&submitted.stderr));
     // Another certificate, or another token, is not accepted.
     let file = state.join("manager.json");
