@@ -11,7 +11,7 @@ use carma_core::{AttemptId, ServerId, Signal};
 use super::session::Session;
 use super::{listener, log_copy};
 use crate::executor::{CheckpointTimes, ExecutorError, Report, Requests, StartOrder};
-use crate::link::{AttemptNote, LogPiece, StartMessage, ToAgent};
+use crate::link::{AttemptNote, LogPiece, StartMessage, ToAgent, remove_end};
 use crate::pool::Pool;
 use crate::supervise::AttemptFolder;
 use crate::turns::Limits;
@@ -196,6 +196,9 @@ impl AgentExecutor {
         if let Some(session) = inner.sessions.get(&known.server) {
             session.send(ToAgent::Acknowledge(attempt));
         }
+        drop(inner);
+        // Its agent may have written it down while the manager was away.
+        remove_end(&self.state.join("attempts"), attempt);
     }
 
     pub(super) fn progress(&self, attempt: AttemptId) -> Option<f64> {
