@@ -170,6 +170,7 @@ bench: ## Measure decisions, simulations, estimates and jobs, relative to a refe
 	cargo bench --package carma-estimate --bench estimates
 	cargo bench --package carma --bench sampling
 	cargo bench --package carma --bench pages
+	cargo bench --package carma --bench agents
 	cargo bench --package carma --bench fairness
 	tools/install tmux
 	cargo bench --package carma --bench top

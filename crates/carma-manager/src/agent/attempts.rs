@@ -9,7 +9,7 @@ use carma_core::{AttemptId, JobId, ServerId, Signal};
 use super::log_tail::LogTail;
 use crate::executor::{Executor, Leftovers, LocalExecutor, Requests};
 use crate::host_gpus::LOCAL_SERVER;
-use crate::link::{AttemptNote, FromAgent, LogPiece, LogStream, StartMessage, remove_end, write_end};
+use crate::link::{AttemptNote, FromAgent, LogPiece, LogStream, StartMessage, write_end};
 use crate::request::JobRequest;
 use crate::supervise::AttemptFolder;
 use crate::untrusted::remove_tree;
@@ -86,7 +86,6 @@ impl AgentAttempts {
         if self.known.remove(&attempt).is_some() {
             self.requests.lock().remove(&attempt.job);
             let _ = remove_tree(AttemptFolder::of(&self.folder, attempt).path());
-            remove_end(&self.jobs, attempt);
         }
     }
 

@@ -59,7 +59,8 @@ impl Lease {
 
     /// A beat has an answer: the lease counts from when that beat was sent.
     pub(super) fn answered(&mut self, number: u64) {
-        while let Some((_, sent)) = self.pending.pop_front_if(|(beat, _)| *beat <= number) {
+        while let Some((_, sent)) = self.pending.front().copied().filter(|(beat, _)| *beat <= number) {
+            self.pending.pop_front();
             self.until = sent + self.length;
         }
     }

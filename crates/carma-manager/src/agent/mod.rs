@@ -16,6 +16,7 @@ mod log_tail;
 mod run;
 mod server;
 mod signals;
+mod simulated;
 mod terminals;
 
 use std::io;
@@ -29,6 +30,7 @@ use thiserror::Error;
 pub(crate) use self::connection::AddressFile;
 pub use self::connection::ManagerAddress;
 pub use self::run::run;
+pub use self::simulated::simulate;
 use crate::executor::ExecutorError;
 use crate::link::SecretError;
 use crate::world::World;

@@ -153,8 +153,12 @@ impl Agent {
             self.connect();
             match inputs.recv_timeout(TICK) {
                 Ok(input) => {
-                    self.take(input);
-                    inputs.try_iter().take(1000).for_each(|input| self.take(input));
+                    let mut waiting: Vec<AgentInput> = std::iter::once(input).chain(inputs.try_iter().take(1000)).collect();
+                    // An agent that falls behind must not lose its lease because answers wait behind old samples.
+                    let newest = waiting.iter().rposition(is_sample);
+                    let mut place = 0..;
+                    waiting.retain(|input| place.next() == newest || !is_sample(input));
+                    waiting.into_iter().for_each(|input| self.take(input));
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
@@ -454,9 +458,14 @@ impl Agent {
             return None;
         }
         let end = ending.end.clone();
+        self.attempts.write_ends();
         self.tell(&FromAgent::Leaving);
         Some(end)
     }
+}
+
+fn is_sample(input: &AgentInput) -> bool {
+    matches!(input, AgentInput::Sampled(Sampled::Samples(_)))
 }
 
 fn seconds(duration: Duration) -> Seconds {

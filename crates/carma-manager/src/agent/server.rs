@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use carma_core::Time;
+use carma_core::{AttemptId, Time};
 use carma_gpu::profiling::Options;
 use carma_gpu::{ProcessActivity, topology};
 
@@ -79,9 +79,14 @@ impl ServerGpus {
 
     /// A sample for the manager, with the owners of the processes.
     pub(super) fn wire(&self, sample: GpuSample, executor: &impl Executor) -> Option<WireSample> {
-        let device = self.devices.get(sample.device)?.uuid.clone();
         let pids: Vec<u32> = sample.reading.iter().flat_map(|reading| &reading.processes).map(|process| process.pid).collect();
         let owners = if pids.is_empty() { Vec::new() } else { executor.owners(&pids).into_iter().collect() };
+        self.wire_with(sample, owners)
+    }
+
+    /// The same with owners that are known.
+    pub(super) fn wire_with(&self, sample: GpuSample, owners: Vec<(u32, AttemptId)>) -> Option<WireSample> {
+        let device = self.devices.get(sample.device)?.uuid.clone();
         Some(WireSample {
             device,
             reading: sample.reading.map_err(|error| error.to_string()),

@@ -14,7 +14,7 @@ use super::session::Session;
 use super::terminals::Terminals;
 use super::{listener, log_copy};
 use crate::executor::{CheckpointTimes, ExecutorError, Report, Requests, StartOrder};
-use crate::link::{AttemptNote, LogPiece, StartMessage, TerminalMessage, ToAgent};
+use crate::link::{AttemptNote, LogPiece, StartMessage, TerminalMessage, ToAgent, remove_end};
 use crate::pool::Pool;
 use crate::supervise::AttemptFolder;
 use crate::turns::Limits;
@@ -221,6 +221,9 @@ impl AgentExecutor {
         if let Some(session) = inner.sessions.get(&known.server) {
             session.send(ToAgent::Acknowledge(attempt));
         }
+        drop(inner);
+        // Its agent may have written it down while the manager was away.
+        remove_end(&self.state.join("attempts"), attempt);
     }
 
     pub(super) fn progress(&self, attempt: AttemptId) -> Option<f64> {
