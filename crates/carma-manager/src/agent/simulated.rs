@@ -33,7 +33,7 @@ pub fn simulate(setup: &AgentSetup, count: usize) -> Result<(), AgentError> {
     let samples = first_samples(&mut gpus, setup)?;
     let mut agents = Vec::with_capacity(count);
     for number in 0..count {
-        let mut connection = Connection::open(&setup.manager, &secret, number as u64, inbox.clone())?;
+        let mut connection = Connection::open(&setup.manager, &secret, number as u64, &inbox)?;
         connection.send(&FromAgent::Hello(Box::new(AgentHello {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pilot: None,
