@@ -7,12 +7,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::run::AgentInput;
 use crate::link::{FromAgent, TerminalEvent, TerminalMessage};
 use crate::supervise::{AttemptFolder, connect_terminal};
 
+/// How long a job may take to start.
+const START: Duration = Duration::from_secs(10);
 /// A job that reads nothing for this long loses what is typed.
 const WRITE: Duration = Duration::from_secs(2);
 
@@ -89,10 +91,22 @@ impl AgentTerminals {
     }
 }
 
+/// Connects to a terminal. A client may be here before the order to start its job.
+fn connect(folder: &AttemptFolder) -> Option<UnixStream> {
+    let until = Instant::now() + START;
+    loop {
+        match connect_terminal(folder) {
+            Ok(stream) => return Some(stream),
+            Err(_) if Instant::now() < until => thread::sleep(Duration::from_millis(50)),
+            Err(_) => return None,
+        }
+    }
+}
+
 /// Connects to the terminal of an attempt, and passes on what it prints.
 fn relay(id: u64, folder: &AttemptFolder, inbox: &Sender<AgentInput>) {
     let send = |input| inbox.send(AgentInput::Terminal(input)).is_ok();
-    if let Ok(mut stream) = connect_terminal(folder)
+    if let Some(mut stream) = connect(folder)
         && stream.set_write_timeout(Some(WRITE)).is_ok()
         && let Ok(copy) = stream.try_clone()
         && send(TerminalInput::Opened(id, copy))
