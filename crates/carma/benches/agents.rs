@@ -124,7 +124,7 @@ fn measure(count: usize, jobs: usize) {
 fn share_over(manager: &Running, act: impl FnOnce()) -> f64 {
     let (before, since) = (processor_time(manager.0.id()), Instant::now());
     act();
-    (processor_time(manager.0.id()) - before).as_secs_f64() / since.elapsed().as_secs_f64()
+    processor_time(manager.0.id()).saturating_sub(before).as_secs_f64() / since.elapsed().as_secs_f64()
 }
 
 /// Resident memory, in MiB.

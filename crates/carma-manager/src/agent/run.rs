@@ -158,7 +158,9 @@ impl Agent {
                     let newest = waiting.iter().rposition(is_sample);
                     let mut place = 0..;
                     waiting.retain(|input| place.next() == newest || !is_sample(input));
-                    waiting.into_iter().for_each(|input| self.take(input));
+                    for input in waiting {
+                        self.take(input);
+                    }
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
@@ -255,7 +257,9 @@ impl Agent {
             AgentInput::Report(report) => self.report(report),
             AgentInput::Terminal(input) => {
                 let answer = self.terminals.happened(input);
-                answer.iter().for_each(|answer| self.tell(answer));
+                if let Some(answer) = answer {
+                    self.tell(&answer);
+                }
             }
             AgentInput::EndAnnounced => self.drain("its batch system announced the end", false),
             AgentInput::EndRequested => {

@@ -81,7 +81,9 @@ impl AgentTerminals {
     /// The connection to the manager is gone, and its clients with it.
     pub(super) fn close_all(&mut self) {
         let ids: Vec<u64> = self.0.keys().copied().collect();
-        ids.into_iter().for_each(|id| self.close(id));
+        for id in ids {
+            self.close(id);
+        }
     }
 
     fn close(&mut self, id: u64) {

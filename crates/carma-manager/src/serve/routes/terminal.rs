@@ -70,12 +70,11 @@ pub(super) async fn join(
 }
 
 async fn connect(shared: &Shared, attempt: AttemptId) -> io::Result<UnixStream> {
-    let stream = match shared.handle.remote_terminal(attempt) {
-        Some(stream) => stream?,
-        None => {
-            let folder = AttemptFolder::of(&shared.places.state, attempt);
-            spawn_blocking(move || connect_terminal(&folder)).await.map_err(io::Error::other)??
-        }
+    let stream = if let Some(stream) = shared.handle.remote_terminal(attempt) {
+        stream?
+    } else {
+        let folder = AttemptFolder::of(&shared.places.state, attempt);
+        spawn_blocking(move || connect_terminal(&folder)).await.map_err(io::Error::other)??
     };
     stream.set_nonblocking(true)?;
     UnixStream::from_std(stream)

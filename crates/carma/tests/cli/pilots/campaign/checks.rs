@@ -62,7 +62,7 @@ pub(super) fn check_jobs(asked: &[Asked], details: &[JobDetail], struck: &BTreeS
         match judge(detail, kinds[name], &record, struck.contains(&detail.id.0)) {
             Ok(lost_ends) => repeated += lost_ends,
             Err(why) => {
-                wrong.push(format!("{name} ({}, {:?}): {outcome}: {why}\n{record:?}\n{:#?}", detail.id, kinds[name], detail.events))
+                wrong.push(format!("{name} ({}, {:?}): {outcome}: {why}\n{record:?}\n{:#?}", detail.id, kinds[name], detail.events));
             }
         }
     }
@@ -93,10 +93,10 @@ fn judge(detail: &JobDetail, kind: Kind, record: &Record, struck: bool) -> Resul
     };
     let (given_up, ends): (Vec<(u32, i32)>, Vec<_>) = record.ends.iter().copied().partition(|(attempt, _)| lost(*attempt));
     let code = if kind == Kind::Fails { CODE } else { 0 };
-    let last = detail.attempts.iter().map(|attempt| attempt.attempt.number).max().unwrap_or(0);
+    let final_attempt = detail.attempts.iter().map(|attempt| attempt.attempt.number).max().unwrap_or(0);
     let is_right = match detail.outcome() {
-        Some(Outcome::Succeeded) => code == 0 && ends == [(last, 0)],
-        Some(Outcome::Failed { code: failed }) => *failed == code && ends == [(last, code)],
+        Some(Outcome::Succeeded) => code == 0 && ends == [(final_attempt, 0)],
+        Some(Outcome::Failed { code: failed }) => *failed == code && ends == [(final_attempt, code)],
         Some(Outcome::SupervisorLost) => struck && ends.is_empty(),
         _ => false,
     };
