@@ -4,7 +4,7 @@
 //!  the manager ── certificate, token ──► STATE/manager.json (0600) ──► the client: trusts this certificate alone, shows the token
 //! ```
 //!
-//! Whoever can read the file is the user. The certificate is made anew at each start, and no other one is accepted, so names and authorities do not matter.
+//! Only the user can read the file, so a client that knows it is the user. Each start creates a new certificate, and clients accept no other one, so names and authorities do not matter.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};

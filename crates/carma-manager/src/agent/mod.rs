@@ -17,6 +17,7 @@ mod run;
 mod server;
 mod signals;
 mod simulated;
+mod talk;
 mod terminals;
 
 use std::io;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use carma_core::{AttemptId, Seconds, ServerId};
+use carma_core::{AttemptId, ServerId};
 
 use super::attempts::{AgentAttempts, KnownRequests};
 use super::connection::Connection;
@@ -19,7 +19,7 @@ use crate::executor::{ExecutorError, Leftovers, LocalExecutor, LocalSettings, Re
 use crate::heartbeat::Heartbeats;
 use crate::host;
 use crate::host_gpus::Sampled;
-use crate::link::{AgentHello, FromAgent, Secret, ToAgent, random_name};
+use crate::link::{FromAgent, Secret, ToAgent, random_name};
 use crate::places::create_private;
 use crate::supervise::{Lifeline, since_boot};
 
@@ -27,14 +27,15 @@ use crate::supervise::{Lifeline, since_boot};
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The loop looks at logs, notes and times this often.
 const TICK: Duration = Duration::from_millis(200);
-/// Between two tries to connect: at first, and at most.
-const RECONNECT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 /// A manager that does not welcome a connected agent for this long is asked again.
 const GREETING: Duration = Duration::from_secs(15);
 /// Attempts that were asked to end are killed after this time: batch systems kill everything after 30 s.
 const GRACE: Duration = Duration::from_secs(20);
 /// How long an ending agent waits for the last answers of the manager.
 const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Between two tries to connect: at first, and at most.
+pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
 /// An input of the agent.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ pub(super) enum AgentInput {
 
 /// The agent ends.
 #[derive(Debug)]
-struct Ending {
+pub(super) struct Ending {
     end: AgentEnd,
     since: Instant,
     /// Attempts have this long to end.
@@ -59,32 +60,32 @@ struct Ending {
     killed: bool,
 }
 
-struct Agent {
-    setup: AgentSetup,
-    secret: Secret,
-    inbox: Sender<AgentInput>,
-    executor: LocalExecutor,
-    attempts: AgentAttempts,
-    terminals: AgentTerminals,
-    gpus: ServerGpus,
-    facts: ServerFacts,
-    lifeline: Arc<Lifeline>,
-    incarnation: String,
+pub(super) struct Agent {
+    pub(super) setup: AgentSetup,
+    pub(super) secret: Secret,
+    pub(super) inbox: Sender<AgentInput>,
+    pub(super) executor: LocalExecutor,
+    pub(super) attempts: AgentAttempts,
+    pub(super) terminals: AgentTerminals,
+    pub(super) gpus: ServerGpus,
+    pub(super) facts: ServerFacts,
+    pub(super) lifeline: Arc<Lifeline>,
+    pub(super) incarnation: String,
     /// Unset until it is welcome.
-    server: Option<ServerId>,
-    started: Instant,
-    connection: Option<Connection>,
-    connected: Instant,
-    connections: u64,
-    welcomed: bool,
-    next_try: Instant,
-    delay: Duration,
-    lease: Lease,
+    pub(super) server: Option<ServerId>,
+    pub(super) started: Instant,
+    pub(super) connection: Option<Connection>,
+    pub(super) connected: Instant,
+    pub(super) connections: u64,
+    pub(super) welcomed: bool,
+    pub(super) next_try: Instant,
+    pub(super) delay: Duration,
+    pub(super) lease: Lease,
     /// When this connection was opened, since boot.
-    greeted: Duration,
+    pub(super) greeted: Duration,
     /// Why nothing new starts here, and whether the batch system ends it now.
-    draining: Option<(String, bool)>,
-    ending: Option<Ending>,
+    pub(super) draining: Option<(String, bool)>,
+    pub(super) ending: Option<Ending>,
 }
 
 /// Runs an agent until its manager, its batch system or its lease ends it.
@@ -170,68 +171,6 @@ impl Agent {
         }
     }
 
-    /// Connects, if it is time to.
-    fn connect(&mut self) {
-        if self.connection.is_some() || Instant::now() < self.next_try || self.is_given_up() {
-            return;
-        }
-        self.connections += 1;
-        self.welcomed = false;
-        match Connection::open(&self.setup.manager, &self.secret, self.connections, &self.inbox) {
-            Ok(connection) => {
-                (self.connection, self.connected) = (Some(connection), Instant::now());
-                self.greeted = since_boot();
-                let hello = self.hello();
-                self.send(&FromAgent::Hello(Box::new(hello)));
-            }
-            Err(error) => self.disconnected(&error.to_string()),
-        }
-    }
-
-    fn hello(&self) -> AgentHello {
-        AgentHello {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            pilot: self.setup.pilot.clone(),
-            server: self.server,
-            incarnation: self.incarnation.clone(),
-            batch_job: self.setup.batch_job.clone(),
-            node: self.setup.node.clone(),
-            speed: self.setup.world.speed,
-            facts: self.facts.clone(),
-            left: self.left(),
-        }
-    }
-
-    /// Time until the batch job ends.
-    fn left(&self) -> Option<Seconds> {
-        self.setup.left.map(|left| seconds(left.saturating_sub(self.started.elapsed())))
-    }
-
-    fn disconnected(&mut self, reason: &str) {
-        if self.delay == RECONNECT.0 {
-            tracing::warn!("no connection to the manager, trying again: {reason}");
-        }
-        self.connection = None;
-        self.welcomed = false;
-        self.terminals.close_all();
-        self.next_try = Instant::now() + self.delay;
-        self.delay = (self.delay * 2).min(RECONNECT.1);
-    }
-
-    fn send(&mut self, message: &FromAgent) {
-        let Some(connection) = &mut self.connection else { return };
-        if let Err(error) = connection.send(message) {
-            self.disconnected(&error.to_string());
-        }
-    }
-
-    /// Sends what only a manager that knows this server understands.
-    fn tell(&mut self, message: &FromAgent) {
-        if self.welcomed {
-            self.send(message);
-        }
-    }
-
     fn take(&mut self, input: AgentInput) {
         // An agent that was stopped must not act on what waited meanwhile: its jobs may run elsewhere by now.
         self.check_lease();
@@ -297,67 +236,13 @@ impl Agent {
         self.send_notes();
     }
 
-    fn received(&mut self, message: ToAgent) {
-        match message {
-            ToAgent::Welcome { server, lease, period } => self.welcome(server, lease, period),
-            ToAgent::Wait { reason } => {
-                tracing::info!("the manager does not take this server yet: {reason}");
-                self.delay = Duration::from_secs(1);
-                self.renew(|lease| lease.extend(since_boot()));
-                self.disconnected(&reason);
-            }
-            ToAgent::Refused { reason } => {
-                tracing::warn!("the manager refuses this agent: {reason}");
-                self.give_up(AgentEnd::Refused(reason));
-            }
-            ToAgent::Beat(number) => self.answered(number),
-            ToAgent::Start(message) => {
-                if self.ending.is_none() {
-                    self.attempts.start(*message, &self.executor);
-                }
-            }
-            ToAgent::Signal { attempt, signal } => crate::executor::Executor::signal(&self.executor, attempt, signal),
-            ToAgent::Acknowledge(attempt) => self.attempts.acknowledge(attempt, &self.executor),
-            ToAgent::AskActivity(every) => self.gpus.ask_activity(every.map(|every| Duration::from_secs_f64(every.get()))),
-            ToAgent::Terminal(message) => self.terminals.received(message, &self.setup.folder, &self.inbox),
-            ToAgent::Sample => self.gpus.sample_now(),
-            ToAgent::Leave => self.end(AgentEnd::Done("the manager returned this server".to_owned()), Duration::ZERO),
-        }
-    }
-
-    fn welcome(&mut self, server: ServerId, lease: Seconds, period: Seconds) {
-        tracing::info!("the manager knows this server as {server}");
-        self.server = Some(server);
-        (self.welcomed, self.delay) = (true, RECONNECT.0);
-        let asked = self.greeted;
-        self.renew(|known| known.granted(Duration::from_secs_f64(lease.get()), asked));
-        if let Err(error) = self.gpus.start_sampling(&self.setup, Duration::from_secs_f64(period.get()), self.inbox.clone()) {
-            tracing::error!("cannot sample the GPUs: {error}");
-        }
-        self.attempts.report_again(&self.executor);
-        self.tell_draining();
-    }
-
-    /// Changes the lease, and tells the guards.
-    fn renew(&mut self, change: impl FnOnce(&mut Lease)) {
-        let before = self.lease.until();
-        change(&mut self.lease);
-        if let Err(error) = self.lifeline.renew(self.lease.until()) {
-            tracing::error!("cannot renew the lease: {error}");
-        }
-        // A guard may have seen that it was over: then it stays over.
-        if since_boot() > before {
-            self.lose_lease();
-        }
-    }
-
-    fn check_lease(&mut self) {
+    pub(super) fn check_lease(&mut self) {
         if self.lease.is_over(since_boot()) {
             self.lose_lease();
         }
     }
 
-    fn lose_lease(&mut self) {
+    pub(super) fn lose_lease(&mut self) {
         if !self.is_given_up() {
             tracing::error!("no answer of the manager for the time of the lease: all attempts end");
             self.give_up(AgentEnd::LeaseLost);
@@ -365,17 +250,17 @@ impl Agent {
     }
 
     /// The manager puts all jobs back. It hears nothing more: it would take the ends of killed attempts for failures of the jobs.
-    fn give_up(&mut self, end: AgentEnd) {
+    pub(super) fn give_up(&mut self, end: AgentEnd) {
         self.attempts.kill_all(&self.executor);
         (self.connection, self.welcomed) = (None, false);
         self.ending = Some(Ending { end, since: Instant::now(), grace: Duration::ZERO, killed: true });
     }
 
-    fn is_given_up(&self) -> bool {
+    pub(super) fn is_given_up(&self) -> bool {
         self.ending.as_ref().is_some_and(|ending| !matches!(ending.end, AgentEnd::Done(_)))
     }
 
-    fn answered(&mut self, number: u64) {
+    pub(super) fn answered(&mut self, number: u64) {
         self.attempts.answered(number);
         self.renew(|lease| lease.answered(number));
     }
@@ -388,14 +273,14 @@ impl Agent {
         }
     }
 
-    fn tell_draining(&mut self) {
+    pub(super) fn tell_draining(&mut self) {
         if let Some((reason, ends_now)) = self.draining.clone() {
             let left = self.left();
             self.tell(&FromAgent::Draining { left, ends_now, reason });
         }
     }
 
-    fn end(&mut self, end: AgentEnd, grace: Duration) {
+    pub(super) fn end(&mut self, end: AgentEnd, grace: Duration) {
         self.ending.get_or_insert(Ending { end, since: Instant::now(), grace, killed: false });
     }
 
@@ -470,8 +355,4 @@ impl Agent {
 
 fn is_sample(input: &AgentInput) -> bool {
     matches!(input, AgentInput::Sampled(Sampled::Samples(_)))
-}
-
-fn seconds(duration: Duration) -> Seconds {
-    Seconds::new(duration.as_secs_f64()).unwrap_or(Seconds::ZERO)
 }

@@ -27,7 +27,7 @@ impl EngineState {
                     server.zip(line.left).into_iter().for_each(|(server, left)| self.time_left(server, left));
                 }
             }
-            // Nothing changes: whether pilots run is told by their agents.
+            // Nothing changes: the agents report whether pilots run.
             BatchReport::NotListed(reason) => self.pools.trouble = Some(reason),
         }
     }

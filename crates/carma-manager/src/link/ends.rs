@@ -11,7 +11,7 @@ use carma_core::AttemptId;
 
 use crate::executor::Leftovers;
 
-/// Writes an end. The folder of the job must be there: where the manager's disk is not mounted, nobody would read it.
+/// Writes an end. The folder of the job must be there: where the manager's disk is not mounted, the manager could not read it.
 pub(crate) fn write_end(jobs: &Path, end: &Leftovers) -> io::Result<()> {
     let path = path(jobs, end.attempt);
     let new = path.with_extension("end.new");

@@ -19,12 +19,12 @@ pub struct Secret([u8; LENGTH]);
 #[derive(Debug, Error)]
 pub enum SecretError {
     /// The file cannot be read or written.
-    #[error("cannot use the secret {}: {source}", path.display())]
+    #[error("cannot use the secret {}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// Why not.
-        source: io::Error,
+        error: io::Error,
     },
     /// Others can read it.
     #[error("others can read the secret {}: its mode must be 0600, and its owner must be the user that runs this", .0.display())]
@@ -37,7 +37,7 @@ pub enum SecretError {
 impl Secret {
     /// Reads a secret that only its owner can read.
     pub fn read(path: &Path) -> Result<Self, SecretError> {
-        let refused = |source| SecretError::File { path: path.to_owned(), source };
+        let refused = |error| SecretError::File { path: path.to_owned(), error };
         let file = fs::File::open(path).map_err(refused)?;
         let data = file.metadata().map_err(refused)?;
         if data.mode() & 0o077 != 0 || data.uid() != rustix::process::geteuid().as_raw() {
@@ -50,7 +50,7 @@ impl Secret {
 
     /// Reads the secret, or creates one.
     pub fn read_or_create(path: &Path) -> Result<Self, SecretError> {
-        let refused = |source| SecretError::File { path: path.to_owned(), source };
+        let refused = |error| SecretError::File { path: path.to_owned(), error };
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             _ => return Self::read(path),

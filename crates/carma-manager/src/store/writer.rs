@@ -91,7 +91,7 @@ impl Writer {
         Ok(Self { batches: Some(batches), thread: Some(thread), watchers, expiry })
     }
 
-    /// Whether a commit has shown lately that the lease is still this manager's, so that no other can have it.
+    /// Whether a recent commit proves that this manager still has the lease.
     pub(super) fn is_current(&self) -> bool {
         boot_millis().saturating_sub(self.watchers.confirmed.load(Ordering::Relaxed)) < self.expiry.as_millis() as u64
     }
@@ -179,7 +179,7 @@ impl Thread {
         let _ = self.lease.release(&self.connection);
         // A manager that stops in order leaves all of its state in one file, even if a reader closes late.
         let _ = self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
-        // Whoever closes the store waits until here.
+        // A thread that closes the store waits until here.
         drop(last);
     }
 

@@ -179,7 +179,7 @@ impl Cluster {
     ///
     /// Panics after half a minute.
     pub fn wait_for(&self, is_so: impl Fn(&Self) -> bool) {
-        wait_until(|| is_so(self), || self.complaint("it does not come about"));
+        wait_until(|| is_so(self), || self.complaint("the state was not reached in time"));
     }
 
     /// Kills the controller, as a crash does.

@@ -3,7 +3,7 @@
 mod allocation;
 mod backup;
 mod commands;
-mod crash;
+pub(crate) mod crash;
 mod crash_load;
 mod crash_speed;
 mod detach;

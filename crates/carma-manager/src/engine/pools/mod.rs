@@ -1,4 +1,4 @@
-//! Pools and their pilots: what is requested of the batch system, and what became of it.
+//! Pools and their pilots: requests to the batch system, and their results.
 
 pub(crate) mod plan;
 

@@ -78,7 +78,7 @@ pub(super) fn under_load(
     details
 }
 
-pub(super) fn all_jobs(client: &mut Client) -> Vec<JobDetail> {
+pub(crate) fn all_jobs(client: &mut Client) -> Vec<JobDetail> {
     let mut jobs: Vec<JobId> = Vec::new();
     loop {
         let query = HistoryQuery { limit: Some(1_000), before: jobs.last().copied(), ..HistoryQuery::default() };

@@ -141,7 +141,7 @@ fn a_pilot_that_is_started_twice_is_fenced() {
 }
 
 #[test]
-fn nobody_connects_without_the_secret() {
+fn an_agent_without_the_secret_is_refused() {
     let lab = need!(Lab::new());
     lab.pool(&[]);
     let job = lab.submit(&[], "sleep 600");

@@ -15,7 +15,7 @@ use carma_testing::need;
 use carma_testing::slurm::Options;
 use fastrand::Rng;
 
-use self::checks::{all_jobs, check_jobs, free_gpus, left_processes};
+use self::checks::{check_jobs, free_gpus, left_processes};
 use self::load::Load;
 use self::strikes::Strikes;
 use super::lab::Lab;
@@ -65,9 +65,9 @@ fn after_many_random_kills_in_a_cluster_every_job_has_ended_once_and_nothing_is_
         thread::sleep(Duration::from_millis(500));
     }
     // Counts change a moment before they are stored.
-    let mut details = all_jobs(&mut client);
+    let mut details = crate::manager::crash::all_jobs(&mut client);
     lab.until("all ends are stored", || {
-        details = all_jobs(&mut client);
+        details = crate::manager::crash::all_jobs(&mut client);
         details.iter().all(|detail| detail.outcome().is_some())
     });
     lab.text(&["pool", "remove", "gpu"]);

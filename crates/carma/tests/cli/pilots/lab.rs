@@ -161,9 +161,9 @@ impl Lab {
         self.cluster.squeue(["-t", "PENDING,RUNNING", "-o", "%i|%j"]).into_iter().filter(|line| line.contains("|carma-")).collect()
     }
 
-    /// Waits, and shows everything if it does not come about.
+    /// Waits, and shows everything if the state is not reached in time.
     pub(super) fn until(&self, what: &str, is_so: impl FnMut() -> bool) {
-        assert!(comes(is_so), "{what}: it does not come about\n{}", self.report());
+        assert!(comes(is_so), "timeout: {what}\n{}", self.report());
     }
 
     pub(super) fn report(&self) -> String {
@@ -226,5 +226,5 @@ fn comes(mut is_so: impl FnMut() -> bool) -> bool {
 }
 
 fn until(what: &str, is_so: impl FnMut() -> bool) {
-    assert!(comes(is_so), "{what}: it does not come about");
+    assert!(comes(is_so), "timeout: {what}");
 }

@@ -5,24 +5,10 @@ use std::fs;
 
 use carma_core::{JobId, Outcome, Verdict};
 use carma_emu::Machine;
-use carma_manager::api::{HistoryQuery, JobDetail};
-use carma_manager::client::Client;
+use carma_manager::api::JobDetail;
 
 use super::super::lab::Lab;
 use super::load::{Asked, CODE, Kind, Record, records};
-
-pub(super) fn all_jobs(client: &mut Client) -> Vec<JobDetail> {
-    let mut jobs: Vec<JobId> = Vec::new();
-    loop {
-        let query = HistoryQuery { limit: Some(1_000), before: jobs.last().copied(), ..HistoryQuery::default() };
-        let page = client.history(&query).unwrap();
-        if page.is_empty() {
-            break;
-        }
-        jobs.extend(page.into_iter().map(|job| job.id));
-    }
-    jobs.into_iter().map(|job| client.job(&job.0.to_string()).unwrap()).collect()
-}
 
 /// Command lines of processes that belong to agents of this cluster: all have the emulated GPUs of a node in their environment.
 pub(super) fn left_processes(lab: &Lab) -> Vec<String> {
