@@ -127,11 +127,16 @@ pictures: web/node_modules/installed ## Take the pictures of the README from a r
 	cargo build --package carma
 	cd web && CARGO_TARGET_DIR=$(abspath $(TARGET)) npm run --silent pictures ../docs/images
 
-torch: target/torch/installed ## Set up current PyTorch with torchvision, timm and transformers (about 6 GB)
+torch: target/torch/installed target/torch/xmem/installed ## Set up current PyTorch with torchvision, timm and transformers (about 6 GB)
 
 target/torch/installed: tools/torch-requirements.txt
 	python3 -m venv target/torch
 	target/torch/bin/pip install --quiet --requirement tools/torch-requirements.txt
+	touch $@
+
+# xMem's runs were measured with the transformers of their time.
+target/torch/xmem/installed: tools/xmem-requirements.txt target/torch/installed
+	target/torch/bin/pip install --quiet --target target/torch/xmem --requirement tools/xmem-requirements.txt
 	touch $@
 
 test-torch: torch ## The dry run's tests on current PyTorch, and the full comparison with published measurements (CARMA_DATA)

@@ -5,9 +5,11 @@
 //! allocations and frees of a few training iterations, which a model of PyTorch's caching allocator replays.
 
 pub mod allocator;
+pub mod calibration;
 pub mod confidence;
 pub mod estimators;
 mod family;
+pub mod gpu;
 pub mod history;
 pub mod learned;
 pub mod model;

@@ -22,5 +22,5 @@ pub mod utilisation;
 mod weights;
 
 pub use parallel::on_all_cores;
-pub use record::record;
+pub use record::{Outcome, record};
 pub use weights::{Weights, class_size, replayed_transformers, train_all};

@@ -192,10 +192,20 @@ pub struct JobEstimate {
 /// A part of a job's memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MemoryPart {
-    /// Its kind: weights, gradients, optimizer, activations, workspace, fragmentation, context.
+    /// Its kind: weights, gradients, optimizer, activations, workspace, fragmentation, context, correction.
     pub name: String,
     /// Its size.
     pub memory: MiB,
+}
+
+/// The part that measurements on this server add to an estimate.
+pub(crate) const CORRECTION: &str = "correction";
+
+/// An estimate by its parts, before its correction, and the convolution workspace in it; none without parts.
+pub fn uncorrected(parts: &[MemoryPart]) -> Option<(MiB, MiB)> {
+    let sum: MiB = parts.iter().filter(|part| part.name != CORRECTION).map(|part| part.memory).sum();
+    let workspace = parts.iter().find(|part| part.name == "workspace").map(|part| part.memory).unwrap_or_default();
+    (sum > MiB::ZERO).then_some((sum, workspace))
 }
 
 impl JobEvent {

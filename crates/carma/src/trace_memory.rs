@@ -1,14 +1,15 @@
 //! `carma trace-memory`: runs a training script for a few iterations without a GPU, and estimates from its allocations.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use tempfile::TempDir;
 
-use crate::estimate::{self, MachineArguments, SubjectArguments, TrainingArguments};
+use crate::estimate::{self, FitArguments, MachineArguments, Precision, SubjectArguments, TrainingArguments};
 use crate::progress::run_program;
 use crate::python::Package;
 
@@ -47,40 +48,94 @@ pub(crate) struct Arguments {
     training: TrainingArguments,
     #[command(flatten)]
     machine: MachineArguments,
-    /// The script with its arguments, or -m and a module
+    #[command(flatten)]
+    fits: FitArguments,
+    /// The script with its arguments, or -m and a module. With --max-batch, {batch}
+    /// stands for the batch size
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     script: Vec<OsString>,
 }
 
+/// Stands for the batch size in a command.
+const BATCH: &str = "{batch}";
+
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let fallback = arguments.fallback_python.as_deref();
-    let own = arguments.python.as_deref().filter(|python| fallback.is_none() || carma_gpu::find_program(python).is_some());
-    let package = Package::unpack(own.or(fallback))?;
-    let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
-    let recorded = arguments.output.clone().unwrap_or_else(|| scratch.path().join("events.trace"));
-    let mut command = package.memory();
-    command.arg("trace").arg("--iterations").arg(arguments.iterations.to_string());
-    command.arg("--time-limit").arg(arguments.time_limit.to_string()).arg("--devices").arg(arguments.gpus.to_string());
-    if arguments.network {
-        command.arg("--network");
+    let dry_run = DryRun::new(arguments)?;
+    if arguments.fits.max_batch {
+        return dry_run.largest_batches(output);
     }
-    command.arg("-o").arg(&recorded).arg("--");
-    // A launcher's own name in front of the script is for the shell.
-    let script = arguments.script.iter().skip_while(|word| word.to_str().is_some_and(|word| word == "python" || word == "python3"));
-    let status = run_program("dry-running", command.args(script).stdin(Stdio::null()));
-    let status = status.with_context(|| format!("cannot start {}", package.interpreter().display()))?;
-    let question = |trace: Option<PathBuf>| {
-        let (model, training, machine) = (arguments.model.clone(), arguments.training.clone(), arguments.machine.clone());
-        estimate::Arguments::of(SubjectArguments { model, trace, training, machine }, arguments.json)
-    };
-    if status.success() {
-        return estimate::run(&question(Some(recorded)), output);
+    let recorded = arguments.output.clone().unwrap_or_else(|| dry_run.scratch.path().join("events.trace"));
+    if dry_run.record(&arguments.script, &recorded)? {
+        return dry_run.answer(Some(recorded), output);
     }
-    match &arguments.model {
-        Some(_) => {
-            eprintln!("carma: the script could not be dry-run, so the answer is from the model's description");
-            estimate::run(&question(None), output)
+    if arguments.model.is_none() {
+        bail!("the script could not be dry-run (see above); with --model FILE there would be a static answer");
+    }
+    eprintln!("carma: the script could not be dry-run, so the answer is from the model's description");
+    dry_run.answer(None, output)
+}
+
+/// A script, the interpreter that runs it, and a folder for its events.
+struct DryRun<'a> {
+    arguments: &'a Arguments,
+    package: Package,
+    scratch: TempDir,
+}
+
+impl<'a> DryRun<'a> {
+    fn new(arguments: &'a Arguments) -> Result<Self> {
+        let fallback = arguments.fallback_python.as_deref();
+        let own = arguments.python.as_deref().filter(|python| fallback.is_none() || carma_gpu::find_program(python).is_some());
+        let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
+        Ok(Self { arguments, package: Package::unpack(own.or(fallback))?, scratch })
+    }
+
+    /// Records the events of a command; false if it could not be dry-run.
+    fn record(&self, words: &[OsString], recorded: &Path) -> Result<bool> {
+        let Arguments { iterations, time_limit, gpus, network, .. } = self.arguments;
+        let mut command = self.package.memory();
+        command.arg("trace").arg("--iterations").arg(iterations.to_string());
+        command.arg("--time-limit").arg(time_limit.to_string()).arg("--devices").arg(gpus.to_string());
+        if *network {
+            command.arg("--network");
         }
-        None => bail!("the script could not be dry-run (see above); with --model FILE there would be a static answer"),
+        command.arg("-o").arg(recorded).arg("--");
+        // The interpreter's name in front of the script is for the shell.
+        let script = words.iter().skip_while(|word| word.to_str().is_some_and(|word| word == "python" || word == "python3"));
+        let status = run_program("dry-running", command.args(script).stdin(Stdio::null()));
+        Ok(status.with_context(|| format!("cannot start {}", self.package.interpreter().display()))?.success())
     }
+
+    fn subject(&self, trace: Option<PathBuf>) -> SubjectArguments {
+        let Arguments { model, training, machine, .. } = self.arguments;
+        SubjectArguments { model: model.clone(), trace, training: training.clone(), machine: machine.clone() }
+    }
+
+    fn answer(&self, trace: Option<PathBuf>, output: &mut impl Write) -> Result<()> {
+        estimate::run(&estimate::Arguments::of(self.subject(trace), self.arguments.fits.clone(), self.arguments.json), output)
+    }
+
+    /// Runs the script with one batch after the other, each once.
+    fn largest_batches(&self, output: &mut impl Write) -> Result<()> {
+        let Arguments { script, training, fits, json, .. } = self.arguments;
+        if !script.iter().any(|word| word.to_string_lossy().contains(BATCH)) {
+            bail!("write {BATCH} where the command has its batch size, as in: train.py --batch-size {BATCH}");
+        }
+        let subject = |batch: u64| {
+            let recorded = self.scratch.path().join(format!("{batch}.trace"));
+            let words: Vec<OsString> = script.iter().map(|word| with_batch(word, batch)).collect();
+            if !recorded.exists() && !self.record(&words, &recorded)? {
+                bail!("the script could not be dry-run with a batch of {batch} (see above)");
+            }
+            self.subject(Some(recorded)).with_batch(batch)
+        };
+        fits.show(&subject(training.batch.unwrap_or(FIRST_BATCH))?, Precision::Coarse, subject, *json, output)
+    }
+}
+
+/// The batch that the search starts with.
+const FIRST_BATCH: u64 = 16;
+
+fn with_batch(word: &OsStr, batch: u64) -> OsString {
+    word.to_str().map_or_else(|| word.to_owned(), |word| word.replace(BATCH, &batch.to_string()).into())
 }

@@ -205,4 +205,5 @@ def describe_workload(session: Session, workload: recipes.Workload) -> str:
 
 def describe_recipe(recipe: dict[str, Any]) -> str:
     with Session(stop=False) as session:
-        return describe_workload(session, recipes.build(recipe))
+        workload = recipes.build(recipe)
+        return workload.description or describe_workload(session, workload)

@@ -53,6 +53,12 @@ fn config(keys: &Keys<'_>, training: &Training, graph: &mut Graph) -> Result<Tra
     let class = keys.0.get("architectures").and_then(|names| names.get(0)).and_then(Value::as_str).unwrap_or_default();
     let family = keys.text(&["model_type"]).or_else(|| TransformerConfig::family_of_class(class)).unwrap_or_default();
     let mut config = TransformerConfig::of_family(family);
+    if !family.is_empty() && !config.is_of_known_family() {
+        // Most new decoders follow Llama, and all that have this key normalise as it does.
+        let similar = if keys.0.contains_key("rms_norm_eps") { "llama" } else { "gpt2" };
+        config = TransformerConfig::of_family(similar);
+        graph.note(&format!("model_type {family} is not known: operators are those of {similar}"));
+    }
     config.name = if class.is_empty() { family.to_owned() } else { class.to_owned() };
     graph.name(&config.name);
     sizes(keys, &mut config)?;
@@ -123,7 +129,7 @@ fn choices(keys: &Keys<'_>, family: &str, config: &mut TransformerConfig) {
         config.token_types = keys.number(&["type_vocab_size"]).unwrap_or(config.token_types);
     }
     if let Some(name) =
-        keys.text(&["hidden_act", "activation_function", "activation", "ff_activation", "dense_act_fn", "feed_forward_proj"])
+        keys.text(&["hidden_act", "hidden_activation", "activation_function", "activation", "ff_activation", "dense_act_fn", "feed_forward_proj"])
     {
         let plain = name.strip_prefix("gated-").unwrap_or(name);
         config.gated |= plain != name;
@@ -139,6 +145,12 @@ fn choices(keys: &Keys<'_>, family: &str, config: &mut TransformerConfig) {
     if keys.flag("attention_bias") == Some(true) && matches!(config.norm, Norm::RootMeanSquare(_)) {
         config.projection_bias = true;
         config.output_bias = true;
+    }
+    let capped = |name: &str| keys.0.get(name).is_some_and(Value::is_number);
+    config.capped_words = capped("final_logit_softcapping");
+    config.capped_scores = capped("attn_logit_softcapping");
+    if config.capped_scores {
+        config.attention = Attention::Eager;
     }
     config.parallel &= keys.flag("use_parallel_residual") != Some(false);
     if let Some("eager") = keys.text(&["_attn_implementation", "attn_implementation"])

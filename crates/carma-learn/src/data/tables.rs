@@ -7,7 +7,7 @@ use super::networks::{Cnn, FullyConnected, Mlp, Network, Transformer};
 use super::observation::{Counters, Label, Observation};
 
 /// The known tables, for messages.
-pub(super) const KNOWN: &str = "random MLPs, CNNs and Transformers (Filename ...), neurons/layers, TIMM models, real models";
+pub(super) const KNOWN: &str = "random MLPs, CNNs and Transformers (Filename ...), neurons/layers, TIMM models, real models, xMem's runs";
 
 const MEMORY: &str = "Max GPU Memory (MiB)";
 
@@ -21,13 +21,14 @@ type Interpret = fn(&Row) -> Result<Observation, String>;
 
 /// The reader of rows with this header: the first whose columns are all present.
 pub(super) fn of_header(headers: &StringRecord) -> Option<Interpret> {
-    const TABLES: [(&[&str], Interpret); 6] = [
+    const TABLES: [(&[&str], Interpret); 7] = [
         (&["Filename", "Conv2d Count", MEMORY], cnn),
         (&["Filename", "Num Heads", MEMORY], transformer),
         (&["Filename", "Batch Normalization Layers", MEMORY], mlp),
         (&["gpumemory_max", "neurons", "layers"], fully_connected),
         (&["task", "model", "batch_size", "gpus", "measured_2025_09_mib"], real),
         (&["model", "batch_size", "measured_mib"], timm),
+        (&["gpu", "model", "optimizer", "batch", "measured_mib", "ran_out"], xmem),
     ];
     let has = |column: &&str| headers.iter().any(|header| header == *column);
     TABLES.into_iter().find(|(columns, _)| columns.iter().all(has)).map(|(_, interpret)| interpret)
@@ -191,5 +192,21 @@ fn real(row: &Row) -> Result<Observation, String> {
     };
     let mut observation = row.plain(task.to_owned(), row.count("batch_size")?, "measured_2025_09_mib", network)?;
     observation.published = row.published(&[("gpumemnet", "gpumemnet_mib"), ("horus", "horus_mib"), ("faketensor", "faketensor_mib")])?;
+    Ok(observation)
+}
+
+fn xmem(row: &Row) -> Result<Observation, String> {
+    let (model, optimizer, gpu) = (row.text("model")?, row.text("optimizer")?, row.text("gpu")?);
+    let batch = row.count("batch")?;
+    let network = Network::Xmem { model: model.to_owned(), optimizer: optimizer.to_owned(), gpu: gpu.to_owned() };
+    let mut observation = row.plain(format!("{model} x {batch}, {optimizer}, {gpu}"), batch, "measured_mib", network)?;
+    observation.crashed = match row.text("ran_out")? {
+        "true" => true,
+        "false" => false,
+        other => return Err(format!("ran_out is {other:?}, neither true nor false")),
+    };
+    observation.family = Some(if row.optional("family") == Some("CNN") { Family::Cnn } else { Family::Transformer });
+    let columns = [("xmem", "xmem_mib"), ("dnnmem", "dnnmem_mib"), ("schedtune", "schedtune_mib"), ("llmem", "llmem_mib")];
+    observation.published = row.published(&columns)?;
     Ok(observation)
 }

@@ -54,6 +54,6 @@ fn file_name(network: &Network, batch: u64) -> String {
         Network::Mlp(network) => network.file_name(batch),
         Network::Cnn(network) => network.file_name(batch),
         Network::Transformer(network) => network.file_name(batch),
-        Network::FullyConnected(_) | Network::Timm { .. } | Network::Real { .. } => String::new(),
+        Network::FullyConnected(_) | Network::Timm { .. } | Network::Real { .. } | Network::Xmem { .. } => String::new(),
     }
 }

@@ -66,7 +66,7 @@ fn columns(observation: &Observation, model: &Model) -> Option<Columns> {
                 memory,
             ]);
         }
-        Network::FullyConnected(_) | Network::Timm { .. } | Network::Real { .. } => return None,
+        Network::FullyConnected(_) | Network::Timm { .. } | Network::Real { .. } | Network::Xmem { .. } => return None,
     }
     columns.extend(end);
     Some(columns)

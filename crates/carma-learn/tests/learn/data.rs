@@ -116,3 +116,16 @@ fn tables_of_named_models_are_read() {
     assert!(timm.iter().all(|row| row.measured.is_some() && row.published.len() == 1 && row.model().is_none()));
     assert_eq!(real.iter().filter(|row| row.measured.is_none()).count(), 2);
 }
+
+const XMEM: &str = "gpu,torch,family,model,optimizer,batch,input_or_seq,dtype,measured_mib,xmem_mib,llmem_mib,ran_out\n\
+                    RTX 3060,2.6.0,CNN,VGG16,Adagrad,480,3x86x86,float32,9280,9334,,false\n";
+
+#[test]
+fn rows_of_xmem_name_their_gpu_and_what_others_answered() {
+    let row = &read(XMEM.as_bytes()).unwrap()[0];
+    let Network::Xmem { model, optimizer, gpu } = &row.network else { panic!("{row:?}") };
+    assert_eq!((model.as_str(), optimizer.as_str(), gpu.as_str()), ("VGG16", "Adagrad", "RTX 3060"));
+    assert_eq!((row.batch, row.measured, row.crashed), (480, Some(9280.0), false));
+    assert_eq!(row.published, [("xmem", 9334.0)]);
+    assert!(read(XMEM.replace("true", "yes").replace("false", "yes").as_bytes()).unwrap_err().to_string().starts_with("line 2: ran_out"));
+}

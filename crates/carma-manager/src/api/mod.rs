@@ -37,7 +37,7 @@ mod what_if;
 mod why;
 
 pub use crate::ending::{Ending, EndingClass};
-pub use crate::event::{ByUser, CancelCause, JobEstimate, JobEvent, MemoryPart};
+pub use crate::event::{ByUser, CancelCause, JobEstimate, JobEvent, MemoryPart, uncorrected};
 pub use crate::notification::{Channel, ChannelTest, Notification, NotifiedEvent, Occasion};
 pub use crate::request::{ArrayPlace, JobChange, Parameter, Submission};
 pub use crate::rows::{EnergyKind, EnergyOf, EnergySum, GpuStay, JobSummary};

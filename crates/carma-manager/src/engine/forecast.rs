@@ -19,7 +19,7 @@ impl EngineState {
         let order = first.and_then(|request| Some((self.estimates.method(request)?, request.clone())));
         match order {
             Some((method, request)) => {
-                self.estimates.order(EstimateOrder::new(Purpose::Forecast { jobs, reply }, request, owner, method));
+                self.estimates.order(EstimateOrder::new(Purpose::Forecast { jobs, reply }, request, owner, method, self.gpus.only_kind()));
             }
             None => drop(reply.send(self.forecast(&owner, jobs, None))),
         }

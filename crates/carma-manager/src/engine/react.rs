@@ -32,12 +32,15 @@ impl EngineState {
                 let launches = !self.setup.observes && !self.draining;
                 self.host.take(&mut self.decisions, *reading, launches);
             }
-            Input::Estimated(order, estimated) => match order.purpose {
-                Purpose::Job(job) => self.estimated(job, &order.request, *estimated),
-                Purpose::Forecast { jobs, reply } => {
-                    self.add_task(order.owner.uid, Task::Forecast { owner: order.owner, jobs, estimated, reply });
+            Input::Estimated(order, mut estimated) => {
+                self.estimates.correct(&mut estimated, &self.gpus.kinds());
+                match order.purpose {
+                    Purpose::Job(job) => self.estimated(job, &order.request, *estimated),
+                    Purpose::Forecast { jobs, reply } => {
+                        self.add_task(order.owner.uid, Task::Forecast { owner: order.owner, jobs, estimated, reply });
+                    }
                 }
-            },
+            }
             Input::Task { .. } | Input::Written(_) => {}
         }
     }
@@ -89,7 +92,8 @@ impl EngineState {
         let placement = job.and_then(|job| job.state.active()).map(|active| active.placement.clone());
         let Some(placement) = placement.filter(|_| self.attempts.remove(attempt)) else { return };
         self.decisions.batch.effects.push(Effect::Acknowledge(attempt));
-        self.estimates.learn(&self.decisions, &self.reader, attempt, &used.measurement, judgement);
+        let gpu = placement.devices.first().and_then(|granted| self.gpus.device(granted.device)).map(|device| device.name.as_str());
+        self.estimates.learn(&self.decisions, &self.reader, attempt, &used.measurement, judgement, gpu);
         let owner = self.jobs.owner(attempt.job).map(|owner| owner.name.as_str());
         tallies::count_end(&mut self.decisions, owner, attempt, &used.measurement, &judgement.verdict);
         let end = AttemptEnd {

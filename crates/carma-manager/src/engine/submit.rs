@@ -91,7 +91,7 @@ impl EngineState {
         let id = spec.id;
         self.jobs.add(id, JobMeta { name: request.name.clone(), owner: owner.clone(), submitted });
         if let Some(method) = method {
-            self.estimates.order(EstimateOrder::new(Purpose::Job(id), request.clone(), owner.clone(), method));
+            self.estimates.order(EstimateOrder::new(Purpose::Job(id), request.clone(), owner.clone(), method, self.gpus.only_kind()));
         }
         self.decisions.batch.tallies.count(Tally::Submitted);
         self.decisions.batch.accepted.push(AcceptedJob { job: id, request, owner: owner.clone(), submitted });
@@ -213,7 +213,7 @@ impl EngineState {
     /// Estimates a waiting job again, or queues it if it gets no estimate any more.
     pub(crate) fn estimate_again(&mut self, job: JobId, request: JobRequest, owner: Owner) {
         if let Some(method) = self.estimates.method(&request) {
-            self.estimates.order(EstimateOrder::new(Purpose::Job(job), request, owner, method));
+            self.estimates.order(EstimateOrder::new(Purpose::Job(job), request, owner, method, self.gpus.only_kind()));
         } else {
             let _ = self.decisions.tell(Event::EstimateReady { job, estimate: Box::default() });
             self.decisions.batch.changed.insert(job);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use carma_estimate::allocator::AllocatorSettings;
 use carma_estimate::estimators::{Estimator, Question};
+use carma_estimate::gpu::Gpu;
 use carma_estimate::parse::{Description, Hints};
 use carma_estimate::stack::Stack;
 use carma_estimate::trace::Recording;
@@ -49,10 +50,19 @@ impl SubjectArguments {
             training,
             recording: trace.as_deref().map(read_recording).transpose()?,
             stack: machine.stack(&hints)?,
+            stack_on_any: machine.stack_on_any(&hints)?,
             allocator: machine.allocator()?,
             gpu: machine.gpu(),
             confidence: machine.confidence,
         })
+    }
+
+    /// The same job with another batch.
+    pub(crate) fn with_batch(&self, batch: u64) -> Result<Subject> {
+        let (model, trace, machine) = (self.model.clone(), self.trace.clone(), self.machine.clone());
+        let mut training = self.training.clone();
+        training.batch = Some(batch);
+        Self { model, trace, training, machine }.read()
     }
 }
 
@@ -62,6 +72,7 @@ pub(crate) struct Subject {
     pub(super) training: Training,
     recording: Option<Recording>,
     pub(crate) stack: Stack,
+    stack_on_any: Stack,
     allocator: AllocatorSettings,
     gpu: Option<u64>,
     confidence: f64,
@@ -85,6 +96,16 @@ impl Subject {
             gpu: self.gpu,
             confidence: self.confidence,
         }
+    }
+
+    /// The software stack on another GPU.
+    pub(super) fn stack_on(&self, gpu: &Gpu) -> Stack {
+        self.stack_on_any.on(gpu)
+    }
+
+    /// Confidence of upper bounds.
+    pub(super) const fn confidence(&self) -> f64 {
+        self.confidence
     }
 
     /// The best estimator for the available data.

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use carma_estimate::allocator::AllocatorSettings;
 use carma_estimate::confidence::DEFAULT_CONFIDENCE;
+use carma_estimate::gpu::{Capability, Gpu};
 use carma_estimate::parse::Hints;
 use carma_estimate::stack::Stack;
 use carma_estimate::training::{Optimizer, Parallel, Precision, Training};
@@ -80,13 +81,20 @@ impl TrainingArguments {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct MachineArguments {
-    /// Software stack: a name (see carma estimator stacks), or a file that
+    /// Software stack: a name (see carma estimator list), or a file that
     /// carma estimator calibrate wrote
     #[arg(long)]
     stack: Option<String>,
     /// The job's `PYTORCH_CUDA_ALLOC_CONF`
     #[arg(long, default_value = "", hide_default_value = true)]
     allocator: String,
+    /// The GPU, such as RTX4060 or A100-40GB: sets its memory, CUDA context and
+    /// convolution kernels (see carma estimator list)
+    #[arg(long, value_parser = gpu)]
+    gpu: Option<Gpu>,
+    /// Compute capability of a GPU that is not in the list, such as 8.6
+    #[arg(long, value_name = "MAJOR.MINOR", value_parser = capability, conflicts_with = "gpu", requires = "gpu_memory")]
+    compute_capability: Option<Capability>,
     /// Memory of the GPU, such as 40GiB or 40536MiB [default: any]
     #[arg(long, value_parser = bytes)]
     gpu_memory: Option<u64>,
@@ -96,8 +104,15 @@ pub(crate) struct MachineArguments {
 }
 
 impl MachineArguments {
-    /// The stack: by flag, by the description, or the default.
+    /// The stack on the named GPU.
     pub(crate) fn stack(&self, hints: &Hints) -> Result<Stack> {
+        let stack = self.stack_on_any(hints)?;
+        let unlisted = self.compute_capability.map(|capability| Gpu::unlisted(capability, self.gpu_memory.unwrap_or(0)));
+        Ok(self.gpu.as_ref().or(unlisted.as_ref()).map_or_else(|| stack.clone(), |gpu| stack.on(gpu)))
+    }
+
+    /// The stack: by flag, by the description, or the default.
+    pub(crate) fn stack_on_any(&self, hints: &Hints) -> Result<Stack> {
         let Some(name) = self.stack.as_ref().or(hints.stack.as_ref()) else { return default_stack() };
         if let Some(stack) = Stack::named(name) {
             return Ok(stack.clone());
@@ -116,13 +131,25 @@ impl MachineArguments {
         AllocatorSettings::parse(&self.allocator).context("--allocator")
     }
 
+    /// Bytes of the GPU.
     pub(crate) fn gpu(&self) -> Option<u64> {
-        self.gpu_memory
+        self.gpu_memory.or_else(|| self.gpu.as_ref().map(Gpu::bytes))
     }
 }
 
 fn default_stack() -> Result<Stack> {
     Stack::built_in().first().cloned().context("no stack is built in")
+}
+
+/// A GPU by name.
+pub(crate) fn gpu(word: &str) -> Result<Gpu, String> {
+    let known = || Gpu::known().iter().map(|gpu| gpu.name.as_str()).collect::<Vec<_>>().join(", ");
+    Gpu::named(word).cloned().ok_or_else(|| format!("known are {}; for others use --compute-capability and --gpu-memory", known()))
+}
+
+fn capability(word: &str) -> Result<Capability, String> {
+    let parts = word.split_once('.').and_then(|(major, minor)| Some(Capability(major.parse().ok()?, minor.parse().ok()?)));
+    parts.filter(|Capability(major, _)| (3..=20).contains(major)).ok_or_else(|| "write major and minor, such as 8.6".to_owned())
 }
 
 fn named<T: serde::de::DeserializeOwned>(word: &str, known: &str) -> Result<T, String> {

@@ -60,7 +60,7 @@ fn utilisation(subject: &Subject, output: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-fn heading(subject: &Subject, output: &mut impl Write) -> Result<()> {
+pub(super) fn heading(subject: &Subject, output: &mut impl Write) -> Result<()> {
     let batch = subject.training.batch;
     match &subject.description {
         Some(Description { format, model, .. }) => {
@@ -75,7 +75,7 @@ fn heading(subject: &Subject, output: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-fn notes(subject: &Subject, output: &mut impl Write) -> Result<()> {
+pub(super) fn notes(subject: &Subject, output: &mut impl Write) -> Result<()> {
     for note in subject.notes() {
         writeln!(output, "{}", wrapped(&format!("note: {note}")))?;
     }

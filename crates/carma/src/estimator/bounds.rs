@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 use carma_estimate::Family;
 use carma_estimate::confidence::Record;
 use carma_estimate::estimators::Estimator;
-use carma_learn::record;
+use carma_estimate::stack::Kernels;
+use carma_learn::{Outcome, record};
 use clap::Args;
 
 use super::evaluate::{RowArguments, evaluate_rows};
@@ -25,13 +26,13 @@ pub(crate) struct Arguments {
     estimators: Vec<Estimator>,
     #[command(flatten)]
     rows: RowArguments,
-    /// The file to write
+    /// The file to write; records of other estimators in it are kept
     #[arg(short, long)]
     output: PathBuf,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let mut answers: BTreeMap<(Estimator, Family), Vec<(f64, f64)>> = BTreeMap::new();
+    let mut answers: BTreeMap<(Estimator, Family, Kernels), Vec<Outcome>> = BTreeMap::new();
     for file in &arguments.data {
         let rows = arguments.rows.read(file)?;
         for &estimator in &arguments.estimators {
@@ -44,22 +45,36 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
             };
             for row in evaluated.iter().filter(|row| !row.answer.crashed) {
                 if let (Some(family), Some(measured)) = (row.family, row.answer.measured) {
-                    answers.entry((estimator, family)).or_default().push((row.answer.point, measured));
+                    // Kernels differ in convolutions only.
+                    let kernels = if family == Family::Cnn { row.kernels } else { Kernels::default() };
+                    answers.entry((estimator, family, kernels)).or_default().push(Outcome { estimated: row.answer.point, doubt: row.doubt, measured });
                 }
             }
         }
     }
-    let records: Vec<Record> = answers.iter().filter_map(|((estimator, family), answers)| record(*estimator, *family, answers)).collect();
+    let records: Vec<Record> =
+        answers.iter().filter_map(|((estimator, family, kernels), answers)| record(*estimator, *family, *kernels, answers)).collect();
     for record in &records {
-        let (likely, most) = (record.ratio(0.5), record.ratio(0.95));
+        let (likely, most) = (record.error(0.5), record.error(0.95));
         writeln!(
             output,
-            "{:<12} {:<12} {:>5} rows: median x{likely:.3}, 95 % x{most:.3}",
+            "{:<12} {:<12} {:>5} rows: median {likely:+.3}, 95 % {most:+.3} of what is in doubt",
             record.estimator,
-            format!("{:?}", record.family),
+            format!("{:?}{}", record.family, if record.kernels.is_default() { "" } else { " plain" }),
             record.rows
         )?;
     }
-    fs::write(&arguments.output, serde_json::to_string_pretty(&records)? + "\n")
+    let mut all = others(arguments)?;
+    all.extend(records);
+    fs::write(&arguments.output, serde_json::to_string_pretty(&all)? + "\n")
         .with_context(|| format!("cannot write {}", arguments.output.display()))
+}
+
+/// Records of estimators that were not asked for, from the file that is there.
+fn others(arguments: &Arguments) -> Result<Vec<Record>> {
+    let Ok(text) = fs::read_to_string(&arguments.output) else { return Ok(Vec::new()) };
+    let mut records: Vec<Record> =
+        serde_json::from_str(&text).with_context(|| format!("{} is no file of records", arguments.output.display()))?;
+    records.retain(|record| !arguments.estimators.contains(&record.estimator));
+    Ok(records)
 }

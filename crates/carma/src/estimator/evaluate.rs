@@ -6,24 +6,22 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use carma_estimate::Family;
 use carma_estimate::allocator::AllocatorSettings;
-use carma_estimate::confidence::{DEFAULT_CONFIDENCE, upper_bound};
+use carma_estimate::confidence::{DEFAULT_CONFIDENCE, doubt, upper_bound};
 use carma_estimate::estimators::{Estimator, Question};
 use carma_estimate::model::Model;
-use carma_estimate::stack::Stack;
+use carma_estimate::stack::Kernels;
 use carma_estimate::trace::Recording;
 use carma_estimate::training::Training;
-use carma_learn::data::{self, Network, Observation};
+use carma_learn::data::{self, Observation};
 use carma_learn::evaluate::{Answer, LARGEST_MIB, Scores};
 use clap::Args;
 
+use super::machine::Machine;
 use super::python_worker::PythonWorker;
-use super::{learned, recipes};
+use super::{beside, learned, recipes};
 use crate::{estimate, files, progress};
 
 pub(super) const MIB: f64 = (1 << 20) as f64;
-
-/// The GPU of the published sets: A100-40GB, as its driver counts it.
-pub(super) const GPU: u64 = 40_536 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -81,6 +79,20 @@ pub(super) struct EvaluatedRow {
     pub(super) name: String,
     pub(super) family: Option<Family>,
     pub(super) answer: Answer,
+    /// MiB of the estimate that are in doubt.
+    pub(super) doubt: f64,
+    /// Kernels of its convolutions.
+    pub(super) kernels: Kernels,
+    /// What published estimators answered for it, in MiB.
+    pub(super) published: Vec<(&'static str, f64)>,
+}
+
+impl EvaluatedRow {
+    /// A row with its answer, which is in doubt as a whole.
+    pub(super) fn of(row: &Observation, family: Option<Family>, answer: Answer) -> Self {
+        let kernels = Machine::of(row).stack.kernels;
+        Self { name: row.name.clone(), family, doubt: answer.point, answer, kernels, published: row.published.clone() }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
@@ -97,6 +109,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         writeln!(output, "{}", serde_json::to_string(&scores)?)?;
     } else {
         show(&scores, output)?;
+        beside::show(&evaluated, output)?;
     }
     worst(evaluated, arguments.worst, output)
 }
@@ -147,10 +160,9 @@ pub(super) fn evaluate_rows(
         bail!("no row could be evaluated");
     }
     let shift = if matches!(estimator, Estimator::Static | Estimator::DryRun) { shift(arguments, &estimated) } else { 0.0 };
-    let evaluated = |(row, estimate): (&Observation, RowEstimate)| EvaluatedRow {
-        name: row.name.clone(),
-        family: estimate.family,
-        answer: estimate.shifted(row, estimator, shift),
+    let evaluated = |(row, estimate): (&Observation, RowEstimate)| {
+        let (answer, doubt) = estimate.shifted(row, estimator, shift);
+        EvaluatedRow { doubt, ..EvaluatedRow::of(row, estimate.family, answer) }
     };
     Ok(estimated.into_iter().map(evaluated).collect())
 }
@@ -159,6 +171,7 @@ pub(super) fn evaluate_rows(
 struct RowEstimate {
     answer: carma_estimate::estimators::Answer,
     family: Option<Family>,
+    machine: Machine,
 }
 
 impl RowEstimate {
@@ -166,26 +179,27 @@ impl RowEstimate {
         self.answer.bytes as f64 / MIB
     }
 
-    fn shifted(&self, row: &Observation, estimator: Estimator, shift: f64) -> Answer {
+    /// The answer with another context, and the part of it that is in doubt.
+    fn shifted(&self, row: &Observation, estimator: Estimator, shift: f64) -> (Answer, f64) {
         let mut answer = self.answer;
         answer.bytes = ((self.memory() + shift).max(0.0) * MIB) as u64;
-        let floor = if answer.out_of_memory { LARGEST_MIB + 1.0 } else { 0.0 };
-        let bound = upper_bound(estimator, self.family, &answer, DEFAULT_CONFIDENCE);
-        Answer::to(row, (answer.bytes as f64 / MIB).max(floor), (bound as f64 / MIB).max(floor))
+        let floor = if answer.out_of_memory && self.machine.is_of_published_classes() { LARGEST_MIB + 1.0 } else { 0.0 };
+        let bound = upper_bound(estimator, self.family, self.machine.stack.kernels, &answer, DEFAULT_CONFIDENCE);
+        (Answer::to(row, (answer.bytes as f64 / MIB).max(floor), (bound as f64 / MIB).max(floor)), doubt(&answer) / MIB)
     }
 }
 
 fn estimate_row(estimator: Estimator, row: &Observation, summaries: &Path, worker: &mut PythonWorker) -> Result<RowEstimate> {
     let training = recipes::training(row);
-    let stack = stack_of(row);
+    let machine = Machine::of(row);
     let (model, recording) = match estimator {
         Estimator::DryRun | Estimator::FakeTensor => (None, Some(recipes::recording(worker, row)?)),
         _ => (Some(recipes::model(worker, row, summaries, &training)?), None),
     };
-    let question = question(model.as_ref(), &training, recording.as_ref(), stack, Some(GPU));
+    let question = question(model.as_ref(), &training, recording.as_ref(), &machine);
     let answer = estimator.estimate(&question).with_context(|| estimator.name())?;
     let family = model.as_ref().map(Family::of).or(row.family).or_else(|| recording.as_ref().map(Family::of_events));
-    Ok(RowEstimate { answer, family })
+    Ok(RowEstimate { answer, family, machine })
 }
 
 /// A question about a row's network on its stack.
@@ -193,26 +207,15 @@ pub(super) fn question<'job>(
     model: Option<&'job Model>,
     training: &'job Training,
     recording: Option<&'job Recording>,
-    stack: &'job Stack,
-    gpu: Option<u64>,
+    machine: &'job Machine,
 ) -> Question<'job> {
+    let (stack, gpu) = (&machine.stack, Some(machine.memory));
     Question { model, training, recording, stack, allocator: AllocatorSettings::default(), gpu, confidence: DEFAULT_CONFIDENCE }
-}
-
-/// The stack that a set was measured on.
-pub(super) fn stack_of(row: &Observation) -> &'static Stack {
-    let name = match row.network {
-        Network::Real { .. } => "pytorch",
-        Network::FullyConnected(_) => "tensorflow-growth",
-        _ => "pytorch-eager-kernels",
-    };
-    Stack::named(name).unwrap_or(&Stack::built_in()[0])
 }
 
 /// Memory in MiB of a model on the stack of the random networks, by the static estimator.
 pub(super) fn static_memory(model: &Model, training: &Training) -> f64 {
-    let stack = Stack::named("pytorch-eager-kernels").unwrap_or(&Stack::built_in()[0]);
-    let answer = Estimator::Static.estimate(&question(Some(model), training, None, stack, Some(GPU)));
+    let answer = Estimator::Static.estimate(&question(Some(model), training, None, &Machine::of_random_networks()));
     answer.map_or(0.0, |answer| {
         if answer.out_of_memory { f64::max(answer.bytes as f64 / MIB, LARGEST_MIB + 1.0) } else { answer.bytes as f64 / MIB }
     })
@@ -221,7 +224,7 @@ pub(super) fn static_memory(model: &Model, training: &Training) -> f64 {
 /// MiB by which one context for all rows differs from the table's: the one with the least mean error, outliers counting no more than 25 %.
 fn shift(arguments: &RowArguments, estimated: &[(&Observation, RowEstimate)]) -> f64 {
     if let Some(context) = arguments.context {
-        return context - stack_of(estimated[0].0).context;
+        return context - estimated[0].1.machine.stack.context;
     }
     let pairs: Vec<(f64, f64)> = estimated
         .iter()
@@ -230,7 +233,7 @@ fn shift(arguments: &RowArguments, estimated: &[(&Observation, RowEstimate)]) ->
         .collect();
     let error = |shift: f64| pairs.iter().map(|(memory, measured)| ((memory + shift - measured).abs() / measured).min(0.25)).sum::<f64>();
     let best = (-300..=300).map(f64::from).min_by(|one, other| error(*one).total_cmp(&error(*other))).unwrap_or(0.0);
-    eprintln!("carma: context fitted to these rows: {:.0} MiB", stack_of(estimated[0].0).context + best);
+    eprintln!("carma: context fitted to these rows: {:.0} MiB", estimated[0].1.machine.stack.context + best);
     best
 }
 

@@ -38,7 +38,7 @@ fn regression(rows: &[Observation], folds: Folds) -> Result<Vec<EvaluatedRow>> {
     };
     let predict = |learner: &GraphTrees, (row, features, _): &(&Observation, GraphFeatures, f64)| {
         let (point, bound) = learner.predict(features);
-        EvaluatedRow { name: row.name.clone(), family: row.family, answer: Answer::to(row, point, bound) }
+        EvaluatedRow::of(row, row.family, Answer::to(row, point, bound))
     };
     let evaluated = k_fold(&measured, folds, train, predict);
     drop(bar);
@@ -62,12 +62,8 @@ fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observatio
     };
     let predict = |network: &GpuMemNet, (row, features, class): &(&Observation, Features, usize)| {
         let prediction = network.predict(features);
-        let evaluated = EvaluatedRow {
-            name: row.name.clone(),
-            family: row.family,
-            answer: Answer::to(row, prediction.point(), prediction.bound(DEFAULT_CONFIDENCE)),
-        };
-        (evaluated, *class, prediction.class())
+        let answer = Answer::to(row, prediction.point(), prediction.bound(DEFAULT_CONFIDENCE));
+        (EvaluatedRow::of(row, row.family, answer), *class, prediction.class())
     };
     let (mut evaluated, mut pairs) = (Vec::new(), Vec::new());
     for (row, class, predicted) in k_fold(&labelled, folds, train, predict) {

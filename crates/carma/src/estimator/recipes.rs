@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use carma_estimate::Family;
 use carma_estimate::estimators::Estimator;
 use carma_estimate::model::Model;
 use carma_estimate::trace::Recording;
@@ -12,7 +13,8 @@ use carma_learn::data::{Network, Observation};
 use carma_learn::evaluate::LARGEST_MIB;
 use serde_json::{Value, json};
 
-use super::evaluate::{GPU, MIB, stack_of};
+use super::evaluate::MIB;
+use super::machine::Machine;
 use super::python_worker::{Kind, PythonWorker};
 use crate::estimate::read_recording;
 
@@ -22,6 +24,9 @@ pub(super) fn recipe(row: &Observation) -> Option<Value> {
         Network::Timm { model } => json!({ "kind": "timm", "model": model, "batch": row.batch }),
         Network::Real { task, gpus, .. } if batch_is_doubtful(task) => json!({ "kind": "real", "task": task, "gpus": gpus }),
         Network::Real { task, gpus, .. } => json!({ "kind": "real", "task": task, "batch": row.batch, "gpus": gpus }),
+        Network::Xmem { model, optimizer, .. } => {
+            json!({ "kind": "xmem", "model": model, "batch": row.batch, "optimizer": optimizer.to_lowercase() })
+        }
         Network::Cnn(_) => json!({ "kind": "cnn", "file_name": row.name, "parameters": row.stated_parameters }),
         Network::Transformer(_) => json!({ "kind": "transformer", "file_name": row.name }),
         Network::Mlp(_) => json!({ "kind": "mlp", "file_name": row.name, "layers": listed(&row.model()?) }),
@@ -93,6 +98,18 @@ pub(super) fn training(row: &Observation) -> Training {
             let batch = if batch_is_doubtful(task) { 16 } else { row.batch };
             Training { batch, optimizer, parallel, sequence: language.then_some(512), ..plain }
         }
+        Network::Xmem { optimizer, .. } => {
+            let optimizer = match optimizer.as_str() {
+                "SGD" => Optimizer::Sgd,
+                "AdamW" => Optimizer::AdamW,
+                "RMSprop" => Optimizer::RmsProp,
+                "Adagrad" => Optimizer::Adagrad,
+                "Adafactor" => Optimizer::Adafactor,
+                _ => Optimizer::Adam,
+            };
+            let language = row.family == Some(Family::Transformer);
+            Training { optimizer, sequence: language.then_some(128), input: (!language).then(|| vec![3, 86, 86]), ..plain }
+        }
         _ => plain,
     }
 }
@@ -117,8 +134,8 @@ fn summary(task: &str, batch: u64) -> Option<String> {
 /// Memory in MiB by dry run, and whether it would run out on the GPU of the published sets.
 pub(super) fn dry_run(worker: &mut PythonWorker, row: &Observation) -> Result<(f64, bool)> {
     let recording = recording(worker, row)?;
-    let training = training(row);
-    let question = super::evaluate::question(None, &training, Some(&recording), stack_of(row), Some(GPU));
+    let (training, machine) = (training(row), Machine::of(row));
+    let question = super::evaluate::question(None, &training, Some(&recording), &machine);
     let answer = Estimator::DryRun.estimate(&question)?;
     let memory = answer.bytes as f64 / MIB;
     Ok((memory, answer.out_of_memory || memory > LARGEST_MIB))

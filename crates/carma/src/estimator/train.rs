@@ -11,6 +11,7 @@ use carma_learn::{replayed_transformers, train_all};
 use clap::Args;
 
 use super::evaluate;
+use super::machine::Machine;
 use crate::progress::{bar, with_spinner};
 use crate::{estimate, files};
 
@@ -66,7 +67,8 @@ pub(super) fn predict(arguments: &PredictArguments, output: &mut impl Write) -> 
     for row in rows {
         let Some(model) = row.model() else { continue };
         let training = row.training();
-        let question = evaluate::question(Some(&model), &training, None, evaluate::stack_of(&row), Some(evaluate::GPU));
+        let machine = Machine::of(&row);
+        let question = evaluate::question(Some(&model), &training, None, &machine);
         let answered = estimate::answer(arguments.estimator, &question);
         let (answer, upper) = answered.result.with_context(|| arguments.estimator.name())?;
         let mib = |bytes: u64| format!("{:.0}", bytes as f64 / evaluate::MIB);

@@ -4,6 +4,8 @@ use carma_core::{MiB, Verdict};
 use carma_format::draw::Element;
 use carma_manager::api::JobDetail;
 
+use crate::estimator::learn;
+
 use super::data::{ReportData, Spread, grouped};
 use super::parts::{Column, classes, figure, note, or_dash, paragraph, percent, section, table};
 use carma_format::count;
@@ -58,10 +60,49 @@ pub(super) fn estimates(data: &ReportData) -> Element {
         Column::Number("Stayed under the bound"),
         Column::Number("Median left of it"),
     ];
-    page.child(&figure(&chart)).child(&table("Errors by source", columns, rows)).child(&note(
+    let page = page.child(&figure(&chart)).child(&table("Errors by source", columns, rows)).child(&note(
         "Jobs that succeeded: the most memory seen on any of their GPUs against what was expected, or declared. An error of +10 % is a job that took a tenth \
          more than was expected.",
-    ))
+    ));
+    match calibration(data) {
+        Some(learned) => page.child(&learned).child(&note(
+            "Corrections that these jobs give to later estimates: MiB added for the CUDA context, a factor of the convolution workspace, and the ratio \
+             of measured to corrected memory that 95 % of the jobs do not exceed. carma estimator learn prints the same.",
+        )),
+        None => page,
+    }
+}
+
+/// What the measured jobs say about the estimators on each kind of GPU.
+fn calibration(data: &ReportData) -> Option<Element> {
+    let gpus: Vec<_> = data.gpus.iter().map(|(gpu, _)| gpu.clone()).collect();
+    let learned = learn::calibrations(&data.jobs, &gpus);
+    let rows: Vec<_> = learned
+        .all()
+        .map(|(estimator, gpu, found)| {
+            [
+                estimator.to_owned(),
+                gpu.to_owned(),
+                found.samples.to_string(),
+                format!("{:+.0} MiB", found.context).replace('-', "−"),
+                format!("× {:.2}", found.workspace),
+                or_dash(found.bound.map(|bound| format!("× {bound:.2}"))),
+                percent(found.error_before),
+                percent(found.error_after),
+            ]
+        })
+        .collect();
+    let columns = [
+        Column::Text("Estimator"),
+        Column::Text("GPU"),
+        Column::Number("Jobs"),
+        Column::Number("Context"),
+        Column::Number("Workspace"),
+        Column::Number("Bound"),
+        Column::Number("Median error before"),
+        Column::Number("After"),
+    ];
+    (!rows.is_empty()).then(|| table("Calibration", columns, rows.into_iter()))
 }
 
 fn compared(job: &JobDetail) -> Option<ComparedJob<'_>> {

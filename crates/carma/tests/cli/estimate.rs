@@ -150,3 +150,47 @@ fn a_script_without_pytorch_gets_a_plain_answer() {
     let message = stderr(&["trace-memory", "--python", "/nonexistent/python", script.to_str().unwrap()]);
     assert!(message.contains("cannot start /nonexistent/python"), "{message}");
 }
+
+#[test]
+fn a_table_says_which_gpus_a_job_fits_and_the_largest_batch() {
+    let scratch = tempfile::tempdir().unwrap();
+    let summary = file(scratch.path(), "net.model", SUMMARY);
+    let words = ["estimate", summary.to_str().unwrap(), "--batch", "1200", "--fits", "RTX4060,RTX3090,A100-40GB", "--max-batch"];
+    let shown = stdout(&words);
+    insta::assert_snapshot!("estimate_fits", shown);
+    assert_eq!(shown.lines().find(|line| line.chars().count() > 80), None, "too wide");
+    let found: serde_json::Value = serde_json::from_str(&stdout(&[&words[..], &["--json"]].concat())).unwrap();
+    for (gpu, fits) in ["RTX-4060", "RTX-3090", "A100-40GB"].into_iter().zip(found["fits"].as_array().unwrap()) {
+        assert_eq!(fits["gpu"], gpu);
+        let (sure, likely) = (fits["largest_sure_batch"].as_u64().unwrap(), fits["largest_batch"].as_u64().unwrap());
+        assert!(sure <= likely, "{fits}");
+        let fits_at = |batch: u64| {
+            let batch = batch.to_string();
+            let words = ["estimate", summary.to_str().unwrap(), "--batch", &batch, "--fits", gpu, "--json"];
+            serde_json::from_str::<serde_json::Value>(&stdout(&words)).unwrap()["fits"][0]["fits"] == true
+        };
+        assert!(fits_at(likely) && !fits_at(likely + 1), "{gpu}: {likely}");
+    }
+}
+
+#[test]
+fn gpus_are_given_by_name_or_by_capability_and_memory() {
+    let scratch = tempfile::tempdir().unwrap();
+    let summary = file(scratch.path(), "net.model", SUMMARY);
+    let memory = |gpu: &[&str]| {
+        let words = [&["estimate", summary.to_str().unwrap(), "--batch", "64", "--json"], gpu].concat();
+        serde_json::from_str::<serde_json::Value>(&stdout(&words)).unwrap()["memory_mib"].as_f64().unwrap()
+    };
+    assert!(memory(&["--gpu", "rtx 3060"]) < memory(&["--gpu", "A100"]), "a smaller context");
+    assert!((memory(&["--gpu", "RTX3090"]) - memory(&["--compute-capability", "8.6", "--gpu-memory", "24GiB"])).abs() < 1.0);
+    for (words, reason) in [
+        (&["--gpu", "RTX9999"][..], "known are A100-40GB"),
+        (&["--compute-capability", "8"], "such as 8.6"),
+        (&["--compute-capability", "8.6"], "--gpu-memory"),
+        (&["--max-batch"], "--fits"),
+    ] {
+        let words = [&["estimate", summary.to_str().unwrap()], words].concat();
+        let error = stderr(&words);
+        assert!(error.contains(reason), "{words:?}: {error}");
+    }
+}

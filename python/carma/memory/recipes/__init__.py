@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from . import random_networks, real_models, timm_models
+from . import random_networks, real_models, timm_models, xmem_models
 from .workload import RecipeError, Workload, to_gpu, train
 
 KINDS: dict[str, Callable[[dict[str, Any]], Workload]] = {
@@ -13,6 +13,7 @@ KINDS: dict[str, Callable[[dict[str, Any]], Workload]] = {
     "cnn": random_networks.cnn,
     "transformer": random_networks.transformer,
     "real": real_models.real_model,
+    "xmem": xmem_models.xmem_model,
 }
 
 

@@ -13,13 +13,14 @@ import torch
 from torch import nn
 
 from .dlrm import BOTTOM, INDICES, Dlrm
+from .packages import package
 from .unet import UNet
 from .workload import RecipeError, Workload, images
 
 
 def _torchvision(name: str, size: int = 224, **options: Any) -> Callable[[dict[str, Any]], Workload]:
     def build(recipe: dict[str, Any]) -> Workload:
-        model = getattr(_package("torchvision").models, name)(**options)
+        model = getattr(package("torchvision").models, name)(**options)
         batch = int(recipe.get("batch", 32))
         return Workload(name, model, images(batch, (3, size, size)), optimizer="momentum", batch_size=batch)
 
@@ -28,20 +29,11 @@ def _torchvision(name: str, size: int = 224, **options: Any) -> Callable[[dict[s
 
 def _timm(name: str, size: int, classes: int, optimizer: str) -> Callable[[dict[str, Any]], Workload]:
     def build(recipe: dict[str, Any]) -> Workload:
-        model = _package("timm").create_model(name, pretrained=False, num_classes=classes)
+        model = package("timm").create_model(name, pretrained=False, num_classes=classes)
         batch = int(recipe.get("batch", 32))
         return Workload(name, model, images(batch, (3, size, size)), optimizer=optimizer, batch_size=batch)
 
     return build
-
-
-def _package(name: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise RecipeError(f"the package {name} is not installed: pip install {name}") from None
 
 
 LENGTH = 512
@@ -58,7 +50,7 @@ def _language(config: str, model: str, usual_batch: int, causal: bool, **options
     """A language model whose own loss is used: every token is a label."""
 
     def build(recipe: dict[str, Any]) -> Workload:
-        transformers = _package("transformers")
+        transformers = package("transformers")
         settings = getattr(transformers, config)(**options)
         network = getattr(transformers, model)(settings)
         batch, tokens = int(recipe.get("batch", usual_batch)), int(recipe.get("length", LENGTH))
@@ -81,7 +73,7 @@ def _language(config: str, model: str, usual_batch: int, causal: bool, **options
 
 
 def _unet(recipe: dict[str, Any]) -> Workload:
-    encoder = _package("torchvision").models.resnet34()
+    encoder = package("torchvision").models.resnet34()
     batch = int(recipe.get("batch", 16))  # the set says 8, but only 16 fits what was measured
 
     def make() -> tuple[Any, Any]:
@@ -125,7 +117,7 @@ def _mnist(recipe: dict[str, Any]) -> Workload:
 
 def _mask_rcnn(recipe: dict[str, Any]) -> Workload:
     """Photographs of the usual size (800 by 1066 after the model's own resizing), with seven objects each."""
-    model = _package("torchvision").models.detection.maskrcnn_resnet50_fpn(weights=None, weights_backbone=None)
+    model = package("torchvision").models.detection.maskrcnn_resnet50_fpn(weights=None, weights_backbone=None)
     batch = int(recipe.get("batch", 8))
     height, width, objects = 480, 640, 7
 

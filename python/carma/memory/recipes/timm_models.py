@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .packages import package
 from .workload import RecipeError, Workload, images
 
 CLASSES = 1000
@@ -12,10 +13,7 @@ OPTIMIZER = "momentum-decay"
 
 
 def timm_model(recipe: dict[str, Any]) -> Workload:
-    try:
-        import timm
-    except ImportError:
-        raise RecipeError("the package timm is not installed: pip install timm") from None
+    timm = package("timm")
     name, batch = recipe["model"], int(recipe.get("batch", 32))
     try:
         model = timm.create_model(name, pretrained=False, num_classes=int(recipe.get("classes", CLASSES)))

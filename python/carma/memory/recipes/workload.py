@@ -14,6 +14,8 @@ OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
     "momentum": lambda parameters: torch.optim.SGD(parameters, lr=1e-2, momentum=0.9),
     "momentum-decay": lambda parameters: torch.optim.SGD(parameters, lr=1e-2, momentum=0.9, weight_decay=1e-4),
     "rmsprop": lambda parameters: torch.optim.RMSprop(parameters, lr=1e-3),
+    "adagrad": lambda parameters: torch.optim.Adagrad(parameters, lr=1e-3),
+    "adafactor": lambda parameters: torch.optim.Adafactor(parameters, lr=1e-3),
 }
 PRECISIONS = {"float32": None, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
@@ -41,6 +43,8 @@ class Workload:
     rehearsal: int = 0
     """Samples of a forward pass before training, as printing a summary does it."""
     wrap: Callable[[torch.nn.Module], torch.nn.Module] = field(default=lambda model: model)
+    description: str = ""
+    """A description that its users have, such as config.json; empty: it is made from the model."""
 
 
 def images(batch: int, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:

@@ -23,6 +23,7 @@ impl Builder<'_> {
             let query = self.linear(&format!("{name}.query"), input, config.hidden, width, bias)?;
             let key = self.linear(&format!("{name}.key"), from, config.hidden, key_width, bias)?;
             let value = self.linear(&format!("{name}.value"), from, config.hidden, key_width, bias)?;
+            let (query, key) = if config.query_norm { self.normed_heads(name, query, key)? } else { (query, key) };
             self.placed(name, [query, key, value], key_width, width)?
         };
         let mixed = match config.attention {
@@ -34,6 +35,12 @@ impl Builder<'_> {
             Attention::Eager => self.step_by_step(name, layer, &inputs, width, memory.is_some())?,
         };
         self.linear(&format!("{name}.output"), mixed, width, config.hidden, config.output_bias)
+    }
+
+    /// Queries and keys, normalised head by head with one weight for all heads.
+    fn normed_heads(&mut self, name: &str, query: Source, key: Source) -> Result<(Source, Source), ParseError> {
+        let width = self.config.head_width;
+        Ok((self.norm(&format!("{name}.query_norm"), query, width)?, self.norm(&format!("{name}.key_norm"), key, width)?))
     }
 
     /// Query, key and value as parts of one joint result.
@@ -88,6 +95,9 @@ impl Builder<'_> {
             self.graph.overwrite_last();
         } else {
             current = self.operator(&format!("{name}.scaled"), "div", LayerKind::Add, vec![current], scores.clone())?;
+            if self.config.capped_scores {
+                current = self.capped(name, current, &scores)?;
+            }
             current = self.operator(&format!("{name}.masked"), "add", LayerKind::Add, vec![current], scores.clone())?;
         }
         current = self.probabilities(name, current, &scores)?;

@@ -24,6 +24,14 @@ pub(in super::super) struct TransformerConfig {
     pub norm: Norm,
     /// Whether a block normalises its input instead of its output.
     pub pre_norm: bool,
+    /// Whether a block also normalises the result of each part before it is added (Gemma 2).
+    pub result_norm: bool,
+    /// Whether queries and keys are normalised head by head (Qwen 3).
+    pub query_norm: bool,
+    /// Whether a tanh limits attention scores.
+    pub capped_scores: bool,
+    /// Whether a tanh limits the scores of words.
+    pub capped_words: bool,
     /// Whether embeddings are normalised.
     pub embedding_norm: bool,
     pub final_norm: bool,
@@ -144,6 +152,10 @@ impl TransformerConfig {
             token_types: 0,
             norm: Norm::Layer,
             pre_norm: true,
+            result_norm: false,
+            query_norm: false,
+            capped_scores: false,
+            capped_words: false,
             embedding_norm: false,
             final_norm: true,
             parallel: false,
@@ -179,8 +191,11 @@ impl TransformerConfig {
                 attention_dropout: 0.0,
                 ..base
             },
-            "llama" | "mistral" | "qwen2" | "qwen3" | "gemma" | "phi3" | "olmo" => Self {
+            "gpt_neo" => Self { attention: Attention::Eager, projection_bias: false, activation: "NewGELUActivation".to_owned(), ..base },
+            "llama" | "mistral" | "qwen2" | "qwen3" | "gemma" | "gemma2" | "gemma3_text" | "phi3" | "olmo" | "granite" => Self {
                 norm: Norm::RootMeanSquare("LlamaRMSNorm"),
+                result_norm: matches!(family, "gemma2" | "gemma3_text"),
+                query_norm: matches!(family, "qwen3" | "gemma3_text"),
                 positions: Positions::Rotary,
                 gated: true,
                 projection_bias: family == "qwen2",
@@ -189,7 +204,7 @@ impl TransformerConfig {
                 activation: "SiLU".to_owned(),
                 dropout: 0.0,
                 attention_dropout: 0.0,
-                tied: family == "gemma",
+                tied: family.starts_with("gemma"),
                 ..base
             },
             "t5" | "mt5" | "umt5" => Self {
@@ -222,9 +237,14 @@ impl TransformerConfig {
         }
     }
 
+    /// Whether the family has choices of its own.
+    pub(in super::super) fn is_of_known_family(&self) -> bool {
+        *self != Self { name: self.name.clone(), ..Self::of_family("") }
+    }
+
     /// The family of a class such as `BertForMaskedLM`.
     pub(in super::super) fn family_of_class(class: &str) -> Option<&'static str> {
-        const FAMILIES: [(&str, &str); 20] = [
+        const FAMILIES: [(&str, &str); 24] = [
             ("Bert", "bert"),
             ("Roberta", "roberta"),
             ("XLMRoberta", "xlm-roberta"),
@@ -239,6 +259,10 @@ impl TransformerConfig {
             ("Mistral", "mistral"),
             ("Qwen2", "qwen2"),
             ("Gemma", "gemma"),
+            ("Gemma2", "gemma2"),
+            ("Gemma3", "gemma3_text"),
+            ("GPTNeo", "gpt_neo"),
+            ("Qwen3", "qwen3"),
             ("T5", "t5"),
             ("MT5", "mt5"),
             ("XLNet", "xlnet"),
@@ -268,7 +292,9 @@ impl TransformerConfig {
             let style = match family {
                 "bert" | "mpnet" if class.ends_with("SequenceClassification") => Classifier::Pooled,
                 "roberta" | "xlm-roberta" | "camembert" | "electra" | "distilbert" | "xlnet" => Classifier::Dense,
-                "gpt2" | "opt" | "llama" | "mistral" | "qwen2" | "gemma" | "gpt_neox" => Classifier::EveryToken,
+                "gpt2" | "gpt_neo" | "opt" | "llama" | "mistral" | "qwen2" | "qwen3" | "gemma" | "gemma2" | "gemma3_text" | "gpt_neox" => {
+                    Classifier::EveryToken
+                },
                 _ => Classifier::Plain,
             };
             Head::Classifier { labels, style }

@@ -49,7 +49,10 @@ impl Builder<'_> {
         let logits = self.sequence(words);
         let weight = if self.config.tied { 0 } else { hidden.saturating_mul(words) };
         let layer = self.named("head.decoder", "Linear", LayerKind::Linear, vec![input], logits.clone());
-        let scores = self.graph.push(layer.with_tensors([weight, if bias { words } else { 0 }]))?;
+        let mut scores = self.graph.push(layer.with_tensors([weight, if bias { words } else { 0 }]))?;
+        if self.config.capped_words {
+            scores = self.capped("head", scores, &logits)?;
+        }
         let mut loss = self.named("loss", "log_softmax", LayerKind::Softmax, vec![scores], logits);
         loss.element = Some(ElementType::Float32);
         self.graph.push(loss)?;

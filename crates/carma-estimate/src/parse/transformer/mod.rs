@@ -9,7 +9,7 @@ pub(super) use config::{Attention, Classifier, Head, LONGEST_ASSUMED, Norm, Patc
 
 use super::error::ParseError;
 use super::graph::Graph;
-use crate::model::{ElementType, Layer, LayerKind, Normalisation, Reshaping, Shape, Source};
+use crate::model::{Activation, ElementType, Layer, LayerKind, Normalisation, Reshaping, Shape, Source};
 
 /// A transformer under construction.
 struct Builder<'a> {
@@ -158,7 +158,10 @@ impl Builder<'_> {
     ) -> Result<Source, ParseError> {
         let hidden = self.config.hidden;
         let normed = if self.config.pre_norm { self.norm(&format!("{name}.norm"), input, hidden)? } else { input };
-        let result = part(self, normed)?;
+        let mut result = part(self, normed)?;
+        if self.config.result_norm {
+            result = self.norm(&format!("{name}.result_norm"), result, hidden)?;
+        }
         let result = self.dropout(&format!("{name}.dropout"), result)?;
         let sum = self.operator(&format!("{name}.add"), "add", LayerKind::Add, vec![result, input], self.sequence(hidden))?;
         if self.config.pre_norm { Ok(sum) } else { self.norm(&format!("{name}.norm"), sum, hidden) }
@@ -179,6 +182,14 @@ impl Builder<'_> {
         };
         let layer = self.named(name, class, LayerKind::Normalisation(kind), vec![input], output);
         self.graph.push(layer.with_tensors(tensors))
+    }
+
+    /// A limit on scores: divided, through a tanh, and multiplied. Only the tanh saves anything.
+    fn capped(&mut self, name: &str, scores: Source, shape: &Shape) -> Result<Source, ParseError> {
+        let divided = self.operator(&format!("{name}.capped_div"), "div", LayerKind::Add, vec![scores], shape.clone())?;
+        let limited =
+            self.operator(&format!("{name}.capped_tanh"), "tanh", LayerKind::Activation(Activation::KeepsOutput), vec![divided], shape.clone())?;
+        self.operator(&format!("{name}.capped_mul"), "mul", LayerKind::Add, vec![limited], shape.clone())
     }
 
     /// PyTorch does nothing if the dropout rate is 0.

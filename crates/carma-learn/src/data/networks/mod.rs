@@ -41,6 +41,15 @@ pub enum Network {
         /// Peak memory in MiB on an earlier software stack; not comparable with the current one.
         earlier: Option<f64>,
     },
+    /// A model of xMem's set: torchvision's or Hugging Face's, on a named GPU, measured without the CUDA context.
+    Xmem {
+        /// The model's name.
+        model: String,
+        /// The optimizer's class in PyTorch.
+        optimizer: String,
+        /// The GPU's name.
+        gpu: String,
+    },
 }
 
 impl Network {
@@ -51,7 +60,7 @@ impl Network {
             Self::Cnn(network) => Some(network.build()),
             Self::Transformer(network) => Some(network.build()),
             Self::FullyConnected(network) => Some(network.build()),
-            Self::Timm { .. } | Self::Real { .. } => None,
+            Self::Timm { .. } | Self::Real { .. } | Self::Xmem { .. } => None,
         }
     }
 
@@ -62,7 +71,7 @@ impl Network {
             Self::Cnn(network) => Some(vec![network.channels, network.size, network.size]),
             Self::Transformer(network) => Some(vec![network.sequence]),
             Self::FullyConnected(_) => Some(vec![FullyConnected::PIXELS]),
-            Self::Timm { .. } | Self::Real { .. } => None,
+            Self::Timm { .. } | Self::Real { .. } | Self::Xmem { .. } => None,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use carma_core::{AttemptId, Estimate, JobId, MemoryEstimate, MiB, PerRank, Placement};
+use carma_estimate::gpu::Gpu;
 use serde::Deserialize;
 
 use super::{EstimateOrder, Estimated, Method, Purpose, python_script};
@@ -103,6 +104,10 @@ impl Estimator {
         }
         if let Some(batch) = &batch {
             add(&["--batch", batch]);
+        }
+        // Its memory and kernels count. Others than the listed ones are taken for the default.
+        if let Some(gpu) = order.gpu.as_deref().and_then(Gpu::named) {
+            add(&["--gpu", &gpu.name]);
         }
         match (method, &model, python_script(request)) {
             (Method::DryRun, _, Some((interpreter, script))) => {

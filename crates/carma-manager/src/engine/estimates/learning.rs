@@ -10,7 +10,7 @@ use crate::measure::Measurement;
 use crate::store::Reader;
 
 impl Estimates {
-    /// Records what was measured of an attempt for later estimates.
+    /// Records what was measured of an attempt for later estimates. `gpu` is the kind of GPU that it ran on.
     pub(crate) fn learn(
         &mut self,
         decisions: &Decisions,
@@ -18,7 +18,11 @@ impl Estimates {
         attempt: AttemptId,
         measurement: &Measurement,
         judgement: &Judgement,
+        gpu: Option<&str>,
     ) {
+        if let (Verdict::Succeeded, Some(gpu), Ok(Some(estimated))) = (&judgement.verdict, gpu, reader.estimate(attempt.job)) {
+            self.calibrated.learn(&estimated, gpu, measurement.peak_memory());
+        }
         let run = match judgement.verdict {
             Verdict::Succeeded => completed(decisions, attempt, measurement),
             Verdict::OutOfMemory => {

@@ -2,16 +2,18 @@
 //!
 //! A description or script belongs to the user, so a process of the user reads it, never the manager.
 
+mod calibrated;
 mod earlier;
 mod estimator;
 mod learning;
 mod memory;
 
+use self::calibrated::Calibrated;
 pub use self::earlier::earlier_need;
 use self::memory::Memory;
 pub(crate) use crate::event::JobEstimate as Estimated;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -77,13 +79,15 @@ pub(crate) struct EstimateOrder {
     pub(crate) request: JobRequest,
     pub(crate) owner: Owner,
     pub(crate) method: Method,
+    /// The kind of GPU that it will run on, if known.
+    gpu: Option<String>,
     /// Its job is over, or has another order.
     pub(crate) stopped: Arc<AtomicBool>,
 }
 
 impl EstimateOrder {
-    pub(crate) fn new(purpose: Purpose, request: JobRequest, owner: Owner, method: Method) -> Self {
-        Self { purpose, request, owner, method, stopped: Arc::default() }
+    pub(crate) fn new(purpose: Purpose, request: JobRequest, owner: Owner, method: Method, gpu: Option<&str>) -> Self {
+        Self { purpose, request, owner, method, gpu: gpu.map(str::to_owned), stopped: Arc::default() }
     }
 
     /// Whether the result is still needed.
@@ -99,6 +103,7 @@ impl EstimateOrder {
 #[derive(Debug)]
 pub(crate) struct Estimates {
     memory: Memory,
+    calibrated: Calibrated,
     settings: EstimateConfig,
     threads: Pool<Box<EstimateOrder>>,
     /// Jobs whose estimate is not ready: their users, and what stops it.
@@ -127,7 +132,8 @@ impl Estimates {
         // A manager that does not run as root has one user.
         let shared = settings.share_history || !rustix::process::geteuid().is_root();
         let memory = Memory::open(state.join("history.csv"), shared);
-        Ok(Self { memory, settings: settings.clone(), threads, ordered: HashMap::new() })
+        let calibrated = Calibrated::open(state.join("calibration.csv"));
+        Ok(Self { memory, calibrated, settings: settings.clone(), threads, ordered: HashMap::new() })
     }
 
     /// Estimates a job. The result is reported, unless the order is stopped before.
@@ -155,6 +161,11 @@ impl Estimates {
     /// What earlier runs of the same job of this user needed.
     pub(crate) fn recall(&self, request: &JobRequest, user: UserId) -> Option<Estimated> {
         self.memory.recall(request, user)
+    }
+
+    /// Corrects an estimate by what measured jobs say about these kinds of GPUs.
+    pub(crate) fn correct(&self, estimated: &mut Estimated, gpus: &BTreeSet<&str>) {
+        self.calibrated.correct(estimated, gpus.iter().copied());
     }
 
     /// How a job without earlier runs is estimated.

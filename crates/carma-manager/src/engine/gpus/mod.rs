@@ -88,6 +88,17 @@ impl Gpus {
         if id.server() == LOCAL_SERVER { self.devices.get(id) } else { self.remote.get(&id.server())?.get(id) }
     }
 
+    /// The kinds of GPUs of all servers, by their names.
+    pub(crate) fn kinds(&self) -> BTreeSet<&str> {
+        self.devices.iter().chain(self.remote.values().flat_map(Devices::iter)).map(|device| device.name.as_str()).collect()
+    }
+
+    /// The kind of all GPUs, if there is only one.
+    pub(crate) fn only_kind(&self) -> Option<&str> {
+        let kinds = self.kinds();
+        kinds.first().copied().filter(|_| kinds.len() == 1)
+    }
+
     /// The GPUs of an agent's server.
     pub(crate) fn remote(&self, server: ServerId) -> &Devices {
         static NONE: Devices = Devices::none();

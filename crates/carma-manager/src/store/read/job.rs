@@ -119,6 +119,11 @@ impl Reader {
         self.first("SELECT request FROM requests WHERE job = ?1", params![id.0], |row| row.get(0).map(|Json(request)| request))
     }
 
+    /// The latest estimate of a job, if it has one.
+    pub fn estimate(&self, id: JobId) -> Result<Option<JobEstimate>, StoreError> {
+        self.first("SELECT estimate FROM estimates WHERE job = ?1", params![id.0], |row| row.get(0).map(|Json(estimate)| estimate))
+    }
+
     /// Events of all users after this number (0: from the first), up to a limit.
     pub fn events_after(&self, sequence: u64, most: u32) -> Result<Vec<StoredEvent>, StoreError> {
         let sql = "SELECT sequence, at, job, kind, body FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
