@@ -62,7 +62,7 @@ class _Unknown(Exception):
 
 
 @lru_cache(maxsize=None)
-def _written(func: Any) -> tuple[int, ...]:
+def written(func: Any) -> tuple[int, ...]:
     """Positions of the operands that an operator writes to."""
     arguments = func._schema.arguments
     return tuple(i for i, argument in enumerate(arguments) if argument.alias_info is not None and argument.alias_info.is_write)
@@ -114,25 +114,25 @@ def after(storages: Storages, func: Any, args: Any, result: Any, shadow: Optiona
     """Carries values from operands to results, or drops those that the operator has overwritten."""
     results = list(result) if isinstance(result, (list, tuple)) else [result]
     tensors = [item for item in results if isinstance(item, torch.Tensor) and item.is_meta]
-    written = _written(func)
+    overwritten = written(func)
     if shadow is None:
-        for position in written:
+        for position in overwritten:
             if position < len(args):
                 _drop(storages, args[position])
         return
     if not tensors or any(tensor.numel() > LIMIT for tensor in tensors):
         return
-    if not written and all(_has_constant(storages, tensor) for tensor in tensors):
+    if not overwritten and all(_has_constant(storages, tensor) for tensor in tensors):
         return  # a view: it reads the values of its base
     try:
         with torch.no_grad():
             values = func(*shadow[0], **shadow[1])
     except Exception:  # an operator without a CPU kernel for these: its result is simply not known
-        for position in written:
+        for position in overwritten:
             if position < len(args):
                 _drop(storages, args[position])
         return
-    if written:
+    if overwritten:
         return
     values = list(values) if isinstance(values, (list, tuple)) else [values]
     for tensor, value in zip(results, values):

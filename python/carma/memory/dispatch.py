@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from . import constants, convolutions, data_dependent, device_rules, scratch_memory
 from .events import ACTIVATION, INPUT, TEMPORARY, WEIGHT, Trace
 from .outputs import tensors_in
-from .phases import Phases
+from .phases import BETWEEN, Phases
 from .quiet import unseen
 from .storages import HOST, Storages
 
@@ -98,7 +98,17 @@ class MemoryMode(TorchDispatchMode):
                 self.trace.matrix_product(device)
             scratch_memory.note(self.trace, func, args, device)
         constants.after(self.storages, func, args, result, shadow)
+        if self.phases.own.awaited and self.phases.phase == BETWEEN:
+            self._look_for_update(func, args)
         return result
+
+    def _look_for_update(self, func: Any, args: Any) -> None:
+        for position in constants.written(func):
+            for tensor in tensors_in(args[position : position + 1]):
+                record = self.storages.find(tensor)
+                if record is not None and record.kind == WEIGHT and record.device >= 0:
+                    self.phases.own.weight_written()
+                    return
 
     def note(self, result: Any, device: Optional[int], assumed: bool = False) -> None:
         if device is None or device == PLAIN_META:

@@ -48,6 +48,7 @@ class ScriptView(Transfers, TorchFunctionMode):
             Tensor.pin_memory: lambda args, kwargs: args[0],
             Tensor.is_pinned: lambda args, kwargs: False,
             Tensor.data_ptr: self._data_ptr,
+            Tensor.data.__set__: self._set_data,
         }
         for name in ("__bool__", "__float__", "__int__", "__index__", "__complex__"):
             self._rules[getattr(Tensor, name)] = self._number(getattr(Tensor, name))
@@ -164,6 +165,11 @@ class ScriptView(Transfers, TorchFunctionMode):
             dtype = getattr(torch, target.rsplit(".", 1)[1]).dtype
             return self.move(tensor, self.memory.current_device, dtype)
         return tensor.type(*args[1:], **kwargs)
+
+    def _set_data(self, args, kwargs):
+        if isinstance(args[0], torch.nn.Parameter):
+            self.memory.phases.own.weight_written()
+        return Tensor.data.__set__(*args)
 
     def _data_ptr(self, args, kwargs):
         """Tensors with one storage must have one address: some libraries find shared weights by it."""

@@ -39,6 +39,7 @@ def _module_called(session: "Session") -> Any:
     def called(module: torch.nn.Module, inputs: Any) -> None:
         session.phases.module_called()
         session.weights.module_called(module, inputs)
+        session.cross_check.module_called(module)
 
     return called
 

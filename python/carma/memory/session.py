@@ -7,6 +7,7 @@ from typing import Any, Callable, Optional
 import torch
 
 from . import checkpoints, constants, data_parallel, pretended_gpu, script_hooks
+from .cross_check import MIB, CrossCheck
 from .dispatch import PLAIN_META, MemoryMode
 from .events import GRADIENT, OPTIMIZER_STATE, WEIGHT, Trace
 from .functions import ScriptView
@@ -36,6 +37,8 @@ class Session:
         self.memory = MemoryMode(self.trace, self.storages, self.phases)
         self.view = ScriptView(self.memory)
         self.weights = GpuWeights(self.storages)
+        self.cross_check = CrossCheck(self)
+        self.phases.pass_ended = self.cross_check.step_ended
         self.devices = devices
         self.patches = Patches()
         self.closers: list[Callable[[], None]] = []
@@ -53,6 +56,7 @@ class Session:
         self.view.__exit__(None, None, None)
         self.memory.__exit__(None, None, None)
         self.storages.collect()
+        self.phases.end()
         self.finish()
         for close in reversed(self.closers):
             close()
@@ -62,9 +66,13 @@ class Session:
     def finish(self) -> None:
         self.trace.facts["iterations"] = self.phases.completed
         self.trace.close()
-        notes = self.steps.notes()
-        if notes:
-            self.trace.facts["notes"] = notes
+        for note in self.steps.notes():
+            self.trace.note(note)
+        if self.storages.adopted > MIB:
+            self.trace.note(
+                f"tensors of {self.storages.adopted / MIB:,.0f} MiB were made where the dry run sees nothing (such as another thread). "
+                "They count from their first use on, so the estimate may be too low."
+            )
 
     def refusal(self) -> Optional[str]:
         """Why the trace cannot be used, if so."""
@@ -73,7 +81,7 @@ class Session:
                 "the model ran on a GPU but has no weights on a GPU, so the estimate would be too low: "
                 "move the model with model.to(\"cuda\") before training"
             )
-        return None
+        return self.cross_check.reason
 
     def _on_gpu(self, tensor: torch.Tensor) -> bool:
         with unseen():
@@ -101,3 +109,4 @@ class Session:
             for state in optimizer.state.values():
                 for tensor in tensors_in(state):
                     self.storages.reclassify(tensor, OPTIMIZER_STATE)
+        self.cross_check.step_ended()
