@@ -110,6 +110,27 @@ class Resized(unittest.TestCase):
         self.assertGreaterEqual(end, 32 * MIB)
 
 
+class Growth(unittest.TestCase):
+    def test_what_each_step_keeps(self) -> None:
+        def work() -> None:
+            model = nn.Linear(1024, 1024, bias=False).cuda()
+            optimizer = torch.optim.Adam(model.parameters())
+            kept = []
+            while True:
+                optimizer.zero_grad()
+                output = model(torch.empty(1024, 1024).cuda())
+                output.sum().backward()
+                optimizer.step()
+                if self.keeps:
+                    kept.append(output)
+
+        self.keeps = True
+        [note] = traced(work, iterations=4).trace.facts["notes"]
+        self.assertIn("grows by 4 MiB or more with each step", note)
+        self.keeps = False
+        self.assertNotIn("notes", traced(work, iterations=4).trace.facts)
+
+
 class Kinds(unittest.TestCase):
     """Bytes by kind at every moment are those of the objects."""
 

@@ -39,16 +39,16 @@ def _foreign_folders() -> tuple[str, ...]:
     return tuple(os.path.realpath(folder) + os.sep for folder in folders)
 
 
-def _is_users(file: str) -> bool:
+def is_users(file: str) -> bool:
     return not file.startswith("<") and not os.path.realpath(file).startswith(_foreign_folders())
 
 
 def of_exception(error: BaseException) -> Failure:
     """The last place in the user's own code on the way to the error."""
-    reason = _reason(error)
+    reason = reason_of(error)
     if isinstance(error, SyntaxError) and error.filename:
         return Failure(reason, error.filename, error.lineno, (error.text or "").strip())
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_users(frame.filename)]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
     if not frames:
         return Failure(reason)
     frame = frames[-1]
@@ -56,7 +56,7 @@ def of_exception(error: BaseException) -> Failure:
     return Failure(reason, frame.filename, frame.lineno, code)
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     text = " ".join(str(error).split())
     first = text.split(". ")[0] if len(text) > 300 else text
     if isinstance(error, SystemExit):

@@ -26,6 +26,7 @@ class Phases:
         self.steps = steps
         self.stop = stop
         self.own = OwnUpdates(steps.wanted)
+        self.passes = 0  # backward passes
         self.phase = BUILDING
         self.completed = 0
         self.finished = False  # what a script does on its way out is no failure any more
@@ -34,6 +35,7 @@ class Phases:
         self._started = False
         self._backward_depth = 0
         self._marked = 0
+        self._passes_seen = 0
 
     @property
     def in_forward(self) -> bool:
@@ -46,11 +48,14 @@ class Phases:
     def input_arrives(self) -> None:
         self._start()
 
-    def module_called(self) -> None:
+    def module_called(self) -> bool:
+        """Whether a forward pass begins with it."""
         if self.phase not in (BACKWARD, OPTIMIZER) and self._backward_depth == 0 and self.phase != FORWARD:
             self._next_iteration()
             self._start()
             self._enter(FORWARD)
+            return True
+        return False
 
     def backward_begins(self) -> None:
         if self._backward_depth == 0:
@@ -64,14 +69,16 @@ class Phases:
         self._backward_depth -= 1
         if self._backward_depth == 0:
             self.phase = BETWEEN
+            self.passes += 1
             if not self.steps.total and not self.steps.is_running:
                 self.own.backward_ended()
                 self.pass_ended()
 
     def _next_iteration(self) -> None:
         """Where no optimizer steps, iterations are the script's own updates; a step that is long overdue is made for it."""
-        if not self.own.passes or self.steps.total or self.steps.is_running:
+        if not self.own.passes or self.steps.total or self.steps.is_running or (self.finished and self.own.passes == self._passes_seen):
             return
+        self._passes_seen = self.own.passes
         late = self.steps.expected()
         if not late and self.own.enough():
             self.completed = self.own.completed
@@ -94,10 +101,11 @@ class Phases:
             return
         note_state()
         self.phase = BETWEEN
-        self.completed = self.steps.completed
+        if not self.finished:
+            self.completed = self.steps.completed
         if self.steps.enough():
             self._enough()
-        if self.completed > self._marked:
+        if self.completed > self._marked and not self.finished:
             self._marked = self.completed
             self.trace.mark(f"iteration {self.completed + 1}")
 

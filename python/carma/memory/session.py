@@ -12,11 +12,13 @@ from .dispatch import PLAIN_META, MemoryMode
 from .events import GRADIENT, OPTIMIZER_STATE, WEIGHT, Trace
 from .functions import ScriptView
 from .gpu_weights import GpuWeights
+from .model_inputs import ModelInputs
 from .optimizer_steps import OptimizerSteps
 from .outputs import tensors_in
 from .patches import Patches
 from .phases import Phases
 from .quiet import unseen
+from .step_growth import StepGrowth
 from .storages import HOST, Storages
 
 try:  # imported by PyTorch on first need, which must not fall into the time when torch.cuda is replaced
@@ -37,7 +39,9 @@ class Session:
         self.memory = MemoryMode(self.trace, self.storages, self.phases)
         self.view = ScriptView(self.memory)
         self.weights = GpuWeights(self.storages)
+        self.inputs = ModelInputs()
         self.cross_check = CrossCheck(self)
+        self.growth = StepGrowth(self.storages)
         self.phases.pass_ended = self.cross_check.step_ended
         self.devices = devices
         self.patches = Patches()
@@ -66,8 +70,13 @@ class Session:
     def finish(self) -> None:
         self.trace.facts["iterations"] = self.phases.completed
         self.trace.close()
+        if self.inputs.batch is not None:
+            self.trace.facts.setdefault("batch", self.inputs.batch)
         for note in self.steps.notes():
             self.trace.note(note)
+        growth = self.growth.note()
+        if growth is not None and self.inputs.varying is None:
+            self.trace.note(growth)
         if self.storages.adopted > MIB:
             self.trace.note(
                 f"tensors of {self.storages.adopted / MIB:,.0f} MiB were made where the dry run sees nothing (such as another thread). "
@@ -110,3 +119,4 @@ class Session:
                 for tensor in tensors_in(state):
                     self.storages.reclassify(tensor, OPTIMIZER_STATE)
         self.cross_check.step_ended()
+        self.growth.step_ended()

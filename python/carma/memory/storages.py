@@ -103,6 +103,14 @@ class Storages:
             record.kind = kind
             self.trace.reclassify(record.identity, kind)
 
+    def live_bytes(self) -> dict[int, int]:
+        """By GPU."""
+        totals: dict[int, int] = {}
+        for record in self.records.values():
+            if record.device >= 0:
+                totals[record.device] = totals.get(record.device, 0) + record.size
+        return totals
+
     def collect(self) -> None:
         """Notes frees where PyTorch cannot tell them by itself (before 2.1: storages have no lasting Python object)."""
         if self._wrapper_lives_with_storage:
