@@ -11,7 +11,9 @@ from typing import Any, Optional
 
 import torch
 
-from .storages import Record, Storages
+from .storages import Record, Storages, storage_of
+
+__all__ = ["after", "before", "known", "plausible", "remember", "storage_of", "to_host", "written"]
 
 LIMIT = 65_536
 """Elements up to which values are kept: enough for token masks, small enough to cost nothing."""
@@ -35,7 +37,11 @@ def known(storages: Storages, tensor: torch.Tensor) -> Optional[torch.Tensor]:
     if not tensor.is_meta:
         return tensor if tensor.numel() <= LIMIT else None
     record = storages.find(tensor)
-    if record is None or record.constant is None or record.constant.dtype != tensor.dtype:
+    if record is None:
+        return None
+    if record.constant is None:
+        return None if record.uniform is None or tensor.numel() > LIMIT else torch.full(tensor.shape, record.uniform, dtype=tensor.dtype)
+    if record.constant.dtype != tensor.dtype:
         return None
     return record.constant.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
@@ -133,6 +139,8 @@ def after(storages: Storages, func: Any, args: Any, result: Any, shadow: Optiona
                 _drop(storages, args[position])
         return
     if overwritten:
+        for position in overwritten:
+            _drop(storages, args[position] if position < len(args) else None, only_uniform=True)  # these values were not written to
         return
     values = list(values) if isinstance(values, (list, tuple)) else [values]
     for tensor, value in zip(results, values):
@@ -147,9 +155,11 @@ def _has_constant(storages: Storages, tensor: torch.Tensor) -> bool:
     return record is not None and record.constant is not None
 
 
-def _drop(storages: Storages, operand: Any) -> None:
+def _drop(storages: Storages, operand: Any, only_uniform: bool = False) -> None:
     for tensor in operand if isinstance(operand, (list, tuple)) else [operand]:
         if isinstance(tensor, torch.Tensor) and tensor.is_meta:
             record = storages.find(tensor)
             if record is not None:
-                record.constant = None
+                record.uniform = None
+                if not only_uniform:
+                    record.constant = None

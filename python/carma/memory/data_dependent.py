@@ -120,7 +120,7 @@ def _index_put(mode, func, args, kwargs):
     plain = _without_masks(mode, tensor, indices)
     record = mode.storages.find(tensor)
     if record is not None:
-        record.constant = None
+        record.constant = record.uniform = None
     del plain  # the kernel's own copies of the indices live as long as the call
     return tensor
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import constants, convolutions, data_dependent, device_rules, scratch_memory
+from . import constants, convolutions, data_dependent, device_rules, scratch_memory, value_checks
 from .events import ACTIVATION, INPUT, TEMPORARY, WEIGHT, Trace
 from .outputs import tensors_in
 from .phases import BETWEEN, Phases
@@ -73,7 +73,7 @@ class MemoryMode(TorchDispatchMode):
     def _meet(self, func: Any) -> None:
         """Rules are found by name at an operator's first use: libraries register theirs when they are imported."""
         self._known.add(func)
-        rule = data_dependent.rule_of(str(func))
+        rule = data_dependent.rule_of(str(func)) or value_checks.rule_of(str(func))
         if rule is not None:
             self.overrides[func] = lambda func, args, kwargs: rule(self, func, args, kwargs)
 

@@ -7,11 +7,12 @@ from typing import Any, Callable, Optional
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import constants, cuda_kernels
+from . import constants, cuda_kernels, value_checks
 from .autocast import Autocast
 from .dispatch import PLAIN_META, MemoryMode, kind_of_moved
 from .storages import HOST
 from .transfers import Transfers
+from .value_branches import ValueBranches
 
 Tensor = torch.Tensor
 
@@ -50,9 +51,12 @@ class ScriptView(Transfers, TorchFunctionMode):
             Tensor.data_ptr: self._data_ptr,
             Tensor.data.__set__: self._set_data,
         }
-        for name in ("__bool__", "__float__", "__int__", "__index__", "__complex__"):
+        self._branches = ValueBranches(memory.trace)
+        self._rules[Tensor.__bool__] = self._truth(Tensor.__bool__)
+        self._rules[Tensor.item] = self._item
+        for name in ("__float__", "__int__", "__index__", "__complex__"):
             self._rules[getattr(Tensor, name)] = self._number(getattr(Tensor, name))
-        self._kernels = cuda_kernels.replacements(memory)
+        self._kernels = {**cuda_kernels.replacements(memory), **value_checks.functions(memory)}
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -152,6 +156,22 @@ class ScriptView(Transfers, TorchFunctionMode):
             return method(constants.to_host(self.memory.storages, tensor.detach()))
 
         return convert
+
+    def _truth(self, method: Callable[[Tensor], Any]) -> Callable[..., Any]:
+        def convert(args, kwargs):
+            tensor = args[0]
+            record = self.memory.storages.find(tensor)
+            if record is None:
+                return method(tensor)
+            answer = method(constants.to_host(self.memory.storages, tensor.detach()))
+            is_known = not record.guessed and (record.constant is not None or record.uniform is not None)
+            return answer if is_known or tensor.numel() != 1 else self._branches.decide(answer)
+
+        return convert
+
+    def _item(self, args, kwargs):
+        tensor = args[0]
+        return self._rules[Tensor.__bool__](args, kwargs) if tensor.dtype == torch.bool and tensor.numel() == 1 else tensor.item()
 
     def _type(self, args, kwargs):
         tensor = args[0]

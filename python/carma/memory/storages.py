@@ -16,7 +16,7 @@ HOST = -1
 class Record:
     """One tracked storage."""
 
-    __slots__ = ("assumed", "constant", "device", "identity", "kind", "size", "watch")
+    __slots__ = ("assumed", "constant", "device", "guessed", "identity", "kind", "size", "uniform", "watch")
 
     def __init__(self, device: int, size: int, identity: int, kind: str, assumed: bool) -> None:
         self.device = device
@@ -25,6 +25,8 @@ class Record:
         self.identity = identity
         self.kind = kind
         self.constant: Optional[torch.Tensor] = None  # the storage's values, flat, where they are known and few
+        self.uniform: Optional[bool] = None  # the value of all elements, where that is known
+        self.guessed = False  # it follows from plausible values
         self.watch: object = None
 
 
@@ -82,7 +84,7 @@ class Storages:
             if before:
                 self.trace.free(before)
         record.size = size
-        record.constant = None
+        record.constant = record.uniform = None
 
     def adopt(self, tensor: torch.Tensor, device: int) -> None:
         """A tensor without a known device went into an operator on a GPU: it is on that GPU, and counts from now on.

@@ -1,0 +1,110 @@
+"""Branches that a script takes on values of a GPU which a dry run does not have: `if (scores > 0).any():`.
+
+A branch that raises, and an assertion that fails, are not taken. Any other such branch in the user's own code is told.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from functools import lru_cache
+from types import FrameType
+from typing import Any, Optional
+
+import torch
+
+from .events import Trace
+from .failure import is_users
+
+MOST_NOTES = 5
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+
+
+class ValueBranches:
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._seen: set[tuple[str, int]] = set()
+
+    def decide(self, assumed: bool) -> bool:
+        """The truth of a value that is not known, where the script asks for it."""
+        frame = _asking()
+        if frame is None:
+            return assumed
+        place = frame.f_code.co_filename, frame.f_lineno
+        wanted = _that_does_not_fail(*place)
+        if wanted is not None:
+            return wanted
+        if place not in self._seen and len(self._seen) < MOST_NOTES and is_users(place[0]):
+            self._seen.add(place)
+            self._trace.note(
+                f"{_shown(place[0])}:{place[1]} takes a branch on a GPU value that is not known; the dry run assumed {str(assumed).lower()}"
+            )
+        return assumed
+
+
+def _asking() -> Optional[FrameType]:
+    """The innermost frame outside of PyTorch and of this package."""
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith((_OWN, _TORCH, "<")):
+        frame = frame.f_back
+    return frame
+
+
+def _shown(file: str) -> str:
+    relative = os.path.relpath(file)
+    return file if relative.startswith("..") else relative
+
+
+@lru_cache(maxsize=None)
+def _that_does_not_fail(file: str, line: int) -> Optional[bool]:
+    """The answer that keeps the script from an error, if one of them leads to it."""
+    statement = _statement(file, line)
+    if isinstance(statement, ast.Assert):
+        return _of_operand(statement.test, True)
+    if isinstance(statement, ast.If):
+        if _leaves(statement.body):
+            return _of_operand(statement.test, False)
+        if statement.orelse and _leaves(statement.orelse):
+            return _of_operand(statement.test, True)
+    return None
+
+
+def _statement(file: str, line: int) -> Optional[ast.stmt]:
+    """The innermost statement that tests something at this line."""
+    found: Optional[Any] = None
+    for node in _tests(file):
+        if node.test.lineno <= line <= (node.test.end_lineno or node.test.lineno):
+            if found is None or node.test.lineno >= found.test.lineno:
+                found = node
+    return found
+
+
+@lru_cache(maxsize=64)
+def _tests(file: str) -> tuple[Any, ...]:
+    try:
+        with open(file, "rb") as source:
+            tree = ast.parse(source.read())
+    except (OSError, SyntaxError, ValueError):
+        return ()
+    return tuple(node for node in ast.walk(tree) if isinstance(node, (ast.If, ast.While, ast.Assert)))
+
+
+def _of_operand(test: ast.expr, wanted: bool) -> Optional[bool]:
+    """What the tensor must be for the whole test to be as wanted; None where it is combined with a negation."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, wanted = test.operand, not wanted
+    if isinstance(test, ast.BoolOp) and any(isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not) for part in test.values):
+        return None
+    return wanted
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    last = body[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
+        return False
+    called = last.value.func
+    return getattr(called, "attr", getattr(called, "id", "")) in ("exit", "_exit", "quit", "abort")
