@@ -91,7 +91,7 @@ class AfterTraining:
         except Exception as error:
             if varies:
                 self._session.trace.note(
-                    f"batches vary in size, and the largest could not be found ({failure.reason_of(error)}): "
+                    f"batches vary in size, and the largest could not be found ({failure.of_exception(error).error}): "
                     f"the estimate is for batches of up to {seen:,} elements"
                 )
             return None
@@ -134,7 +134,7 @@ class AfterTraining:
 
     def failed(self, error: BaseException) -> None:
         if self.has_begun and not self.evaluated and isinstance(error, Exception):
-            self._session.trace.note(f"what follows the first epoch (validation) could not be followed: {failure.reason_of(error)}")
+            self._session.trace.note(f"what follows the first epoch (validation) could not be followed: {failure.of_exception(error).error}")
 
     def out_of_time(self) -> None:
         if not self.evaluated and any(self._is_larger(loader) for loader in self._batches.unread()):

@@ -37,6 +37,10 @@ class CrossCheck:
         if module._parameters:
             self._modules.add(module)
 
+    def modules(self) -> list[torch.nn.Module]:
+        """Those that ran and have parameters of their own."""
+        return list(self._modules)
+
     def step_ended(self) -> None:
         if self._looks < LOOKS:
             self._looks += 1
@@ -90,7 +94,7 @@ class CrossCheck:
 
     def _parameters(self) -> Iterable[torch.Tensor]:
         found = {id(p): p for optimizer in self._session.steps.alive() for group in optimizer.param_groups for p in group["params"]}
-        for module in list(self._modules):
+        for module in self.modules():
             found.update((id(p), p) for p in module._parameters.values() if isinstance(p, torch.Tensor))
         return found.values()
 

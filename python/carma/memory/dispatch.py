@@ -77,6 +77,10 @@ class MemoryMode(TorchDispatchMode):
         if rule is not None:
             self.overrides[func] = lambda func, args, kwargs: rule(self, func, args, kwargs)
 
+    def namespaces(self) -> set[str]:
+        """Of the operators that ran: `aten` for PyTorch's own."""
+        return {str(func).partition(".")[0] for func in self._known if hasattr(func, "_schema")}
+
     def run(self, func, args, kwargs):
         """An ordinary operator: its results are new unless they share a known storage."""
         device, assumed = self.place_of(args, kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import linecache
 import os
@@ -31,6 +32,7 @@ class Failure:
         return f"{self.file}:{self.line}: {self.code}\n  {self.error}"
 
 
+@functools.lru_cache(maxsize=None)
 def _foreign_folders() -> tuple[str, ...]:
     """Folders whose code is not the user's: libraries, PyTorch, this package."""
     folders = {os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abspath(torch.__file__))}
@@ -45,7 +47,7 @@ def is_users(file: str) -> bool:
 
 def of_exception(error: BaseException) -> Failure:
     """The last place in the user's own code on the way to the error."""
-    reason = reason_of(error)
+    reason = _reason(error)
     if isinstance(error, SyntaxError) and error.filename:
         return Failure(reason, error.filename, error.lineno, (error.text or "").strip())
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
@@ -56,7 +58,7 @@ def of_exception(error: BaseException) -> Failure:
     return Failure(reason, frame.filename, frame.lineno, code)
 
 
-def reason_of(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     text = " ".join(str(error).split())
     first = text.split(". ")[0] if len(text) > 300 else text
     if isinstance(error, SystemExit):

@@ -39,6 +39,7 @@ def _module_called(session: "Session") -> Any:
     def called(module: torch.nn.Module, inputs: Any) -> None:
         if session.phases.module_called():
             session.inputs.forward_begins(module, inputs)
+            session.not_followed.forward_begins()
         session.weights.module_called(module, inputs)
         session.cross_check.module_called(module)
 

@@ -13,6 +13,7 @@ from .events import GRADIENT, OPTIMIZER_STATE, WEIGHT, Trace
 from .functions import ScriptView
 from .gpu_weights import GpuWeights
 from .model_inputs import ModelInputs
+from .not_followed import NotFollowed
 from .optimizer_steps import OptimizerSteps
 from .outputs import tensors_in
 from .patches import Patches
@@ -40,6 +41,7 @@ class Session:
         self.view = ScriptView(self.memory)
         self.weights = GpuWeights(self.storages)
         self.inputs = ModelInputs()
+        self.not_followed = NotFollowed(self)
         self.cross_check = CrossCheck(self)
         self.growth = StepGrowth(self.storages)
         self.phases.pass_ended = self.cross_check.step_ended
@@ -49,6 +51,7 @@ class Session:
 
     def __enter__(self) -> "Session":
         pretended_gpu.install(self.patches, self.view, self.devices)
+        self.not_followed.install(self.patches)
         script_hooks.install(self, self.patches)
         checkpoints.install(self, self.patches)
         data_parallel.install(self, self.patches)
@@ -74,6 +77,7 @@ class Session:
             self.trace.facts.setdefault("batch", self.inputs.batch)
         for note in self.steps.notes():
             self.trace.note(note)
+        self.not_followed.tell()
         growth = self.growth.note()
         if growth is not None and self.inputs.varying is None:
             self.trace.note(growth)

@@ -29,7 +29,7 @@ class ValueBranches:
 
     def decide(self, assumed: bool) -> bool:
         """The truth of a value that is not known, where the script asks for it."""
-        frame = _asking()
+        frame = asking_frame()
         if frame is None:
             return assumed
         place = frame.f_code.co_filename, frame.f_lineno
@@ -44,7 +44,7 @@ class ValueBranches:
         return assumed
 
 
-def _asking() -> Optional[FrameType]:
+def asking_frame() -> Optional[FrameType]:
     """The innermost frame outside of PyTorch and of this package."""
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith((_OWN, _TORCH, "<")):
