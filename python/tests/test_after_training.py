@@ -81,6 +81,30 @@ class AfterTraining(Following):
         self.assertNotIn("notes", facts)
         self.assertEqual(16, facts["batch"])
 
+    def test_loaders_that_never_start_over(self) -> None:
+        """YOLOv5 and timm keep one iterator for all epochs, and count its batches."""
+        endless = EPOCHS.format(validate=VALIDATE).replace("training = DataLoader(", """
+    class Forever:
+        def __init__(self, sampler):
+            self.sampler = sampler
+        def __iter__(self):
+            while True:
+                yield from iter(self.sampler)
+    class Endless(DataLoader):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            object.__setattr__(self, "batch_sampler", Forever(self.batch_sampler))
+            self.iterator = super().__iter__()
+        def __len__(self):
+            return len(self.batch_sampler.sampler)
+        def __iter__(self):
+            for _ in range(len(self)):
+                yield next(self.iterator)
+    training = Endless(""")
+        facts, result = self.done(endless)
+        self.assertEqual((3, 3), (result.stderr.count("step"), result.stderr.count("validated")))
+        self.assertNotIn("notes", facts)
+
     def test_what_a_validation_keeps_is_kept_of_all_batches(self) -> None:
         facts, result = self.done(EPOCHS.format(validate=KEPT))
         [note] = facts["notes"]

@@ -71,8 +71,9 @@ class AfterTraining:
             batch = self._largest(reading, iterator)
             if batch is not None:
                 return batch
-            if reading.began_after_training:
+            if reading.began_after_training or reading.has_ended:
                 self._session.phases.complete()  # the next epoch
+            reading.has_ended = True
             raise StopIteration
         self.evaluated = True
         self._watch_growth(reading)
@@ -159,6 +160,7 @@ class AfterTraining:
     def _tell_varying_inputs(self) -> None:
         """Images that are scaled at random on the GPU: no loader knows."""
         varying = self._session.inputs.varying
+        self._varied |= any(loader.varies for loader in self._batches.training())
         if varying is not None and not self._varied:
             self._session.trace.note(
                 f"the model's inputs vary in size from step to step ({varying[0]:,} to {varying[1]:,} elements): "

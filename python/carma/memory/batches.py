@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
-from typing import TYPE_CHECKING, Any, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Protocol
 
 import torch
 import torch.utils.data.dataloader as dataloader
@@ -61,6 +62,7 @@ class Reading:
         self.passes = -1  # backward passes when the last batch was given
         self.with_gradients = False
         self.began_after_training = False
+        self.has_ended = False
         self.live: list[dict[int, int]] = []
 
 
@@ -78,6 +80,7 @@ class Batches:
         self._loaders: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
         self._readings: weakref.WeakKeyDictionary[Any, Reading] = weakref.WeakKeyDictionary()
         self._last: Optional[Reading] = None
+        self._let_ended: set[type] = set()
         self.end: Optional[End] = None
 
     def install(self, patches: Patches) -> None:
@@ -89,6 +92,7 @@ class Batches:
         def constructed(loader: Any, *args: Any, **kwargs: Any) -> None:
             construct(loader, *args, **kwargs)
             self.of(loader)
+            self._let_end(type(loader), patches)
 
         def init(iterator: Any, loader: Any) -> None:
             initialise(iterator, loader)
@@ -108,6 +112,24 @@ class Batches:
         patches.set(dataloader.DataLoader, "__init__", constructed)
         patches.set(base, "__init__", init)
         patches.set(base, "__next__", next_batch)
+
+    def _let_end(self, cls: type, patches: Patches) -> None:
+        """Loaders that count their batches by themselves (`yield next(self.iterator)`) take an early end for an error."""
+        own = next((base for base in cls.__mro__ if "__iter__" in vars(base)), dataloader.DataLoader)
+        if own is dataloader.DataLoader or own in self._let_ended or not inspect.isgeneratorfunction(vars(own)["__iter__"]):
+            return
+        self._let_ended.add(own)
+        iterate = vars(own)["__iter__"]
+
+        @functools.wraps(iterate)
+        def ending(loader: Any) -> Iterator[Any]:
+            try:
+                yield from iterate(loader)
+            except RuntimeError as error:
+                if not isinstance(error.__cause__, StopIteration) or self.end is None or not self.end.has_begun:
+                    raise
+
+        patches.set(own, "__iter__", ending)
 
     def of(self, loader: Any) -> Loader:
         found = self._loaders.get(loader)

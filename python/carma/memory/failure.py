@@ -42,7 +42,9 @@ def _foreign_folders() -> tuple[str, ...]:
 
 
 def is_users(file: str) -> bool:
-    return not file.startswith("<") and not os.path.realpath(file).startswith(_foreign_folders())
+    if file.startswith(("<", *_foreign_folders())):
+        return False
+    return not os.path.realpath(file).startswith(_foreign_folders())
 
 
 def of_exception(error: BaseException) -> Failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional
 
 import torch
 
@@ -76,9 +76,12 @@ class NotFollowed:
             if owner is not None:
                 patches.set(owner, "run", skipped)
 
-    def tell(self) -> None:
+    def tell(self, running: Iterable[str]) -> None:
+        """At the end, with the files of the functions that were running: a script that captures graphs trains first without."""
         for note in self._notes():
             self._session.trace.note(note)
+        if any(_GRAPH_WORDS.search(_source(file)) for file in running if is_users(file)):
+            self._session.trace.note(GRAPHS)
 
     def _notes(self) -> Iterator[str]:
         if self._kernels:
@@ -91,8 +94,6 @@ class NotFollowed:
             if any(type(module).__module__.partition(".")[0] == name for module in self._session.cross_check.modules()):
                 yield f"{title} is not followed: what it divides between GPUs is in the estimate as the script's own process makes it"
         yield from _of_other_libraries()
-        if any(_GRAPH_WORDS.search(_source(module)) for module in _users_modules()):
-            yield GRAPHS
 
 
 def _of_other_libraries() -> Iterator[str]:
@@ -124,9 +125,9 @@ def _users_modules() -> list[ModuleType]:
     return found
 
 
-def _source(module: ModuleType) -> str:
+def _source(file: str) -> str:
     try:
-        with open(str(module.__file__), encoding="utf-8", errors="replace") as file:
-            return file.read()
+        with open(file, encoding="utf-8", errors="replace") as source:
+            return source.read()
     except OSError:
         return ""

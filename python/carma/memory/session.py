@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from traceback import walk_tb
 from typing import Any, Callable, Optional
 
 import torch
@@ -65,6 +66,7 @@ class Session:
         self.storages.collect()
         self.phases.end()
         self.finish()
+        self.not_followed.tell({frame.f_code.co_filename for frame, _ in walk_tb(traceback)})
         for close in reversed(self.closers):
             close()
         self.patches.undo()
@@ -77,7 +79,6 @@ class Session:
             self.trace.facts.setdefault("batch", self.inputs.batch)
         for note in self.steps.notes():
             self.trace.note(note)
-        self.not_followed.tell()
         growth = self.growth.note()
         if growth is not None and self.inputs.varying is None:
             self.trace.note(growth)
