@@ -163,65 +163,82 @@ class Kinds(unittest.TestCase):
         self.assertEqual(16 * MIB, self.most(lines, "@ optimizer", "wgo"))
 
 
-BY_HAND = """
-    import sys, torch
-    from torch import nn
-    model = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512)).cuda()
-    momentum = {{p: torch.zeros_like(p) for p in model.parameters()}}
-    for step in range(1, 200):
-        loss = model(torch.randn(8, 512, device="cuda")).pow(2).mean()
-        loss.backward()
-        if step % {every}:
-            continue
-        for p in model.parameters():
-            {update}
-            p.grad = None
-        print("updated", flush=True)
-"""
+class ByHand(unittest.TestCase):
+    """Scripts that change their weights without an optimizer of PyTorch."""
 
+    def train(self, update, every: int = 1) -> tuple[dict, list[str]]:
+        self.updates = 0
 
-class ByHand(ScriptTest):
-    def traced_by_hand(self, update: str, every: int = 1) -> tuple[dict, list[str], str]:
-        result = self.run_script(BY_HAND.format(update=update, every=every))
-        self.assertEqual(0, result.code, result.stderr)
-        return json.loads(result.trace[1]), result.trace[2:], result.stderr
+        def work() -> None:
+            model = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512)).cuda()
+            momentum = {p: torch.zeros_like(p) for p in model.parameters()}
+            for step in range(1, 200):
+                model(torch.empty(8, 512, device="cuda")).pow(2).mean().backward()
+                if step % every:
+                    continue
+                for p in model.parameters():
+                    update(p, momentum[p])
+                    p.grad = None
+                self.updates += 1
+
+        session = traced(work, iterations=3)
+        self.assertIsNone(session.refusal())
+        return session.trace.facts, session.trace.lines
 
     def test_plain_updates(self) -> None:
-        facts, trace, told = self.traced_by_hand("p.data -= 0.1 * momentum[p].mul_(0.9).add_(p.grad)", every=5)
-        self.assertEqual(3, facts["iterations"])
-        self.assertEqual(3, told.count("updated"), "the trace ends after the third update")
+        def update(p: nn.Parameter, momentum: torch.Tensor) -> None:
+            p.data -= 0.1 * momentum.mul_(0.9).add_(p.grad)
+
+        facts, trace = self.train(update, every=5)
+        self.assertEqual((3, 3), (facts["iterations"], self.updates), "the trace ends after the third update")
         self.assertEqual(15, trace.count("@ backward"))
         self.assertIn("counted by its updates", facts["notes"][0])
+        self.assertEqual(4 * 3, len(allocations(trace, "g")), "four gradients for each of three updates")
         _, peak = live_bytes(trace)
         self.assertGreaterEqual(peak, 3 * 2 * 512 * 513 * 4, "weights, momentum and gradients")
 
-    def test_updates_without_gradients_of_their_own(self) -> None:
-        facts, trace, _ = self.traced_by_hand("p.requires_grad_(False).add_(p.grad, alpha=-0.1).requires_grad_()")
+    def test_updates_without_a_graph(self) -> None:
+        def update(p: nn.Parameter, momentum: torch.Tensor) -> None:
+            with torch.no_grad():
+                p -= 0.1 * p.grad
+
+        facts, trace = self.train(update)
         self.assertEqual((3, 3), (facts["iterations"], trace.count("@ backward")))
 
     def test_replaced_data(self) -> None:
-        facts, trace, _ = self.traced_by_hand("p.data = p.data - 0.1 * p.grad")
+        def update(p: nn.Parameter, momentum: torch.Tensor) -> None:
+            p.data = p.data - 0.1 * p.grad
+
+        facts, trace = self.train(update)
         self.assertEqual((3, 3), (facts["iterations"], trace.count("@ backward")))
 
     def test_weights_that_are_computed_anew(self) -> None:
-        result = self.run_script("""
-            import torch
-            weight = torch.randn(512, 512, device="cuda", requires_grad=True)
+        def work() -> None:
+            weight = torch.empty(512, 512, device="cuda", requires_grad=True)
             while True:
-                loss = (torch.randn(8, 512, device="cuda") @ weight).sum()
-                [gradient] = torch.autograd.grad(loss, [weight])
+                [gradient] = torch.autograd.grad((torch.empty(8, 512, device="cuda") @ weight).sum(), [weight])
                 weight = (weight - 0.1 * gradient).detach().requires_grad_()
-        """)
-        self.assertEqual(0, result.code, result.stderr)
-        facts = json.loads(result.trace[1])
+
+        facts = traced(work, iterations=3).trace.facts
         self.assertIn("counted by its backward passes", facts["notes"][0])
-        self.assertEqual(6, facts["iterations"])
+        self.assertEqual(64, facts["iterations"])
+
+    def test_backward_passes_before_training(self) -> None:
+        def work() -> None:
+            model = nn.Linear(1024, 1024, bias=False).cuda()
+            for _ in range(20):  # scores for pruning
+                model(torch.empty(4, 1024).cuda()).sum().backward()
+            train(model, torch.optim.Adam(model.parameters()))
+
+        session = traced(work, iterations=3)
+        self.assertEqual([4 * MIB] * 2, allocations(session.trace.lines, "o"))
+        self.assertNotIn("notes", session.trace.facts)
 
     def test_a_step_that_is_long_overdue_is_made(self) -> None:
         def work() -> None:
             model = nn.Linear(1024, 1024, bias=False).cuda()
             optimizer = torch.optim.Adam(model.parameters())
-            while True:
+            while optimizer is not None:
                 model(torch.empty(4, 1024).cuda()).sum().backward()
 
         with mock.patch("carma.memory.own_updates.LEAST_PASSES", 5), mock.patch("carma.memory.own_updates.LEAST_SECONDS", 0):
@@ -229,6 +246,27 @@ class ByHand(ScriptTest):
         self.assertEqual([4 * MIB] * 2, allocations(session.trace.lines, "o"))
         [note] = session.trace.facts["notes"]
         self.assertIn("5 backward passes went by without a step of Adam", note)
+
+
+SCRIPT = """
+    import torch
+    weight = torch.nn.Parameter(torch.randn(512, 512)).cuda().detach().requires_grad_()
+    weight = torch.nn.Parameter(weight.detach())
+    for step in range(200):
+        (torch.randn(8, 512, device="cuda") @ weight).sum().backward()
+        with torch.no_grad():
+            weight -= 0.1 * weight.grad
+            weight.grad.zero_()
+"""
+
+
+class Scripts(ScriptTest):
+    def test_a_script_without_an_optimizer(self) -> None:
+        result = self.run_script(SCRIPT)
+        self.assertEqual(0, result.code, result.stderr)
+        facts = json.loads(result.trace[1])
+        self.assertEqual(3, facts["iterations"])
+        self.assertIn("no optimizer of PyTorch", facts["notes"][0])
 
 
 if __name__ == "__main__":

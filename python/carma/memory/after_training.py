@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 FURTHER_STEPS = 3
-"""Loaders that look ahead have one or two batches left when they end, and the largest batch is one more."""
+"""Of each optimizer. Loaders that look ahead have one or two batches left when they end, and the largest batch is one more."""
 BATCHES = 3
 """Of a loader that does not feed training: enough to see whether memory grows with each."""
 LEAST_SECONDS, MOST_SECONDS = 5.0, 20.0
@@ -60,7 +60,7 @@ class AfterTraining:
             _evaluate_now(self, self._patches)
             return True
         self._steps += 1
-        return self._steps < FURTHER_STEPS
+        return self._steps < FURTHER_STEPS * max(1, len(self._session.steps.alive()))
 
     # -- batches
 

@@ -46,6 +46,14 @@ class CrossCheck:
             self._looks += 1
             self.compare()
 
+    def pass_ended(self) -> None:
+        """A backward pass that no optimizer follows: what its gradients are is noted each time."""
+        if self._looks < LOOKS:
+            self.step_ended()
+        else:
+            with unseen():
+                self._held()
+
     def compare(self) -> None:
         """Remembers the reason for a refusal; the last comparison decides."""
         with unseen():
@@ -79,7 +87,7 @@ class CrossCheck:
         here = self._session.memory.current_device
         device_of = self._session.storages.device
         for parameter in self._parameters():
-            device, gradient = device_of(parameter), parameter.grad
+            device, gradient = device_of(parameter), parameter.grad if parameter.is_leaf else None
             is_lost = device is None and parameter.is_meta and gradient is not None
             if is_lost or (device is not None and device >= 0):
                 place = here if device is None else device

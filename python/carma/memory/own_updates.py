@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 
+MANY_PASSES, MANY_SECONDS = 64, 10.0
+"""Backward passes without any update may come before training: scores for pruning, importance of weights."""
 LEAST_PASSES = 128
 LEAST_SECONDS = 30.0
 """Gradients are accumulated over no more passes than this, and for no longer, before an optimizer's step is made for the script."""
@@ -39,7 +41,9 @@ class OwnUpdates:
 
     def enough(self) -> bool:
         """To be asked when the next iteration begins: an update has many writes."""
-        return self.updates >= self.wanted or (not self.updates and self.passes >= 2 * self.wanted)
+        if self.updates or self.passes < self.wanted:
+            return self.updates >= self.wanted
+        return self.passes >= MANY_PASSES or time.monotonic() - self._began >= MANY_SECONDS
 
     def waited(self) -> bool:
         return self.passes >= LEAST_PASSES and time.monotonic() - self._began >= LEAST_SECONDS

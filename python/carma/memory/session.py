@@ -45,7 +45,7 @@ class Session:
         self.not_followed = NotFollowed(self)
         self.cross_check = CrossCheck(self)
         self.growth = StepGrowth(self.storages)
-        self.phases.pass_ended = self.cross_check.step_ended
+        self.phases.pass_ended = self.cross_check.pass_ended
         self.devices = devices
         self.patches = Patches()
         self.closers: list[Callable[[], None]] = []

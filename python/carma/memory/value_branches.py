@@ -18,6 +18,9 @@ from .events import Trace
 from .failure import is_users
 
 MOST_NOTES = 5
+LOOPS, LOOPS_LEFT_INSIDE = 64, 4096
+"""A loop until a value is small enough must end: after so many equal answers comes the other. Loops with a `break` have a bound of their own
+more often."""
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
@@ -26,6 +29,7 @@ class ValueBranches:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._seen: set[tuple[str, int]] = set()
+        self._asked: dict[tuple[str, int], int] = {}
 
     def decide(self, assumed: bool) -> bool:
         """The truth of a value that is not known, where the script asks for it."""
@@ -36,6 +40,9 @@ class ValueBranches:
         wanted = _that_does_not_fail(*place)
         if wanted is not None:
             return wanted
+        asked = self._asked[place] = self._asked.get(place, 0) + 1
+        if asked % (LOOPS if isinstance(_statement(*place), ast.While) else LOOPS_LEFT_INSIDE) == 0:
+            return not assumed
         if place not in self._seen and len(self._seen) < MOST_NOTES and is_users(place[0]):
             self._seen.add(place)
             self._trace.note(
@@ -71,6 +78,7 @@ def _that_does_not_fail(file: str, line: int) -> Optional[bool]:
     return None
 
 
+@lru_cache(maxsize=None)
 def _statement(file: str, line: int) -> Optional[ast.stmt]:
     """The innermost statement that tests something at this line."""
     found: Optional[Any] = None
