@@ -192,7 +192,7 @@ class ByHand(unittest.TestCase):
         facts, trace = self.train(update, every=5)
         self.assertEqual((3, 3), (facts["iterations"], self.updates), "the trace ends after the third update")
         self.assertEqual(15, trace.count("@ backward"))
-        self.assertIn("counted by its updates", facts["notes"][0])
+        self.assertIn("counted by updates", facts["notes"][0])
         self.assertEqual(4 * 3, len(allocations(trace, "g")), "four gradients for each of three updates")
         _, peak = live_bytes(trace)
         self.assertGreaterEqual(peak, 3 * 2 * 512 * 513 * 4, "weights, momentum and gradients")
@@ -220,7 +220,7 @@ class ByHand(unittest.TestCase):
                 weight = (weight - 0.1 * gradient).detach().requires_grad_()
 
         facts = traced(work, iterations=3).trace.facts
-        self.assertIn("counted by its backward passes", facts["notes"][0])
+        self.assertIn("counted by backward passes", facts["notes"][0])
         self.assertEqual(64, facts["iterations"])
 
     def test_backward_passes_before_training(self) -> None:

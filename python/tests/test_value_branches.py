@@ -81,6 +81,23 @@ class Checks(unittest.TestCase):
         self.inside(work)
 
 
+class OfPyTorch(unittest.TestCase):
+    def test_branches_of_an_optimizer_are_not_told(self) -> None:
+        def work() -> None:
+            model = nn.Linear(8, 8).cuda()
+            optimizer = torch.optim.LBFGS(model.parameters(), max_iter=2)
+
+            def closure() -> torch.Tensor:
+                optimizer.zero_grad()
+                loss = model(torch.empty(4, 8, device="cuda")).sum()
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+
+        self.assertNotIn("notes", traced(work).trace.facts)
+
+
 class Loops(unittest.TestCase):
     def test_a_loop_until_a_value_is_small_ends(self) -> None:
         def work() -> None:

@@ -187,9 +187,13 @@ class ScriptView(Transfers, TorchFunctionMode):
         return tensor.type(*args[1:], **kwargs)
 
     def _set_data(self, args, kwargs):
-        if isinstance(args[0], torch.nn.Parameter):
+        """`weight.data = values`: a parameter in host memory is a stand-in, and so must be what it gets."""
+        tensor, data = args
+        if Tensor.is_meta.__get__(tensor) and not Tensor.is_meta.__get__(data) and self.memory.storages.device(tensor) is not None:
+            data = self.memory.host_stand_ins(data)
+        if isinstance(tensor, torch.nn.Parameter):
             self.memory.phases.own.weight_written()
-        return Tensor.data.__set__(*args)
+        return Tensor.data.__set__(tensor, data)
 
     def _data_ptr(self, args, kwargs):
         """Tensors with one storage must have one address: some libraries find shared weights by it."""

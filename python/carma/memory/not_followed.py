@@ -11,7 +11,7 @@ import torch
 
 from .failure import is_users
 from .patches import Patches
-from .value_branches import asking_frame
+from .value_branches import TORCH, asking_frame
 
 if TYPE_CHECKING:
     from .session import Session
@@ -49,7 +49,7 @@ class NotFollowed:
 
     def _compile(self, pretended: Any) -> Any:
         def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
-            frame = asking_frame()
+            frame = asking_frame((TORCH,))
             if isinstance(model, torch.nn.Module) or (frame is not None and is_users(frame.f_code.co_filename)):
                 options = kwargs.get("options") or {}
                 has_graphs = kwargs.get("mode") in ("reduce-overhead", "max-autotune") or options.get("triton.cudagraphs", False)

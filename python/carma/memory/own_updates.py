@@ -50,4 +50,4 @@ class OwnUpdates:
 
     def note(self) -> str:
         counted = "updates of its weights" if self.updates else "backward passes"
-        return f"the script has no optimizer of PyTorch that steps, so iterations are counted by its {counted} ({self.completed})"
+        return f"the script has no optimizer of PyTorch that steps, so iterations are counted by {counted} ({self.completed})"

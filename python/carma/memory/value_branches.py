@@ -22,7 +22,11 @@ LOOPS, LOOPS_LEFT_INSIDE = 64, 4096
 """A loop until a value is small enough must end: after so many equal answers comes the other. Loops with a `break` have a bound of their own
 more often."""
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_BETWEEN = tuple(TORCH + os.path.join(*name.split("/")) for name in (
+    "_tensor.py", "overrides.py", "_ops.py", "utils/_python_dispatch.py", "utils/_device.py", "utils/_contextlib.py",
+))
+"""Files of PyTorch that a call of a script's own goes through."""
 
 
 class ValueBranches:
@@ -51,10 +55,10 @@ class ValueBranches:
         return assumed
 
 
-def asking_frame() -> Optional[FrameType]:
-    """The innermost frame outside of PyTorch and of this package."""
+def asking_frame(between: tuple[str, ...] = _BETWEEN) -> Optional[FrameType]:
+    """The innermost frame outside of this package and of what is between it and the script."""
     frame: Optional[FrameType] = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((_OWN, _TORCH, "<")):
+    while frame is not None and frame.f_code.co_filename.startswith((_OWN, "<", *between)):
         frame = frame.f_back
     return frame
 
