@@ -81,6 +81,32 @@ class Checks(unittest.TestCase):
         self.inside(work)
 
 
+class Selections(unittest.TestCase):
+    def test_all_that_are_finite(self) -> None:
+        def work() -> None:
+            values = torch.randn(2000, 2000, device="cuda")
+            self.assertEqual(4_000_000, len(values[torch.isfinite(values)]))
+            self.assertEqual(0, len(values[values != values]))
+
+        self.assertNotIn("notes", traced(work).trace.facts)
+
+    def test_by_labels_that_the_script_made(self) -> None:
+        def work() -> None:
+            labels = torch.arange(64 * 2048).view(64, 2048).remainder(4).cuda()
+            self.assertEqual(3 * 64 * 512, len(torch.empty(64, 2048, 8, device="cuda")[labels != 0]))
+
+        self.assertNotIn("notes", traced(work).trace.facts)
+
+    def test_by_values_that_are_not_known(self) -> None:
+        def work() -> None:
+            values = torch.randn(400, 400, device="cuda")
+            self.assertEqual(80_000, len(values[values > 0]))
+
+        [note] = traced(work).trace.facts["notes"]
+        self.assertIn("test_value_branches.py:", note)
+        self.assertIn("assumed half of 160,000 elements", note)
+
+
 class OfPyTorch(unittest.TestCase):
     def test_branches_of_an_optimizer_are_not_told(self) -> None:
         def work() -> None:

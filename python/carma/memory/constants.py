@@ -16,15 +16,24 @@ from .storages import Record, Storages, storage_of
 __all__ = ["after", "before", "known", "plausible", "remember", "storage_of", "to_host", "written"]
 
 LIMIT = 65_536
-"""Elements up to which values are kept: enough for token masks, small enough to cost nothing."""
+"""Elements up to which values are kept: small enough to cost nothing."""
+
+WHOLE_LIMIT = 1 << 20
+"""As `LIMIT`, of whole numbers and conditions: token ids, labels and masks decide on sizes."""
 
 HOST_COPY_LIMIT = 1 << 24
 """Elements up to which a copy to the host is really filled in."""
 
 
+def is_large(tensor: torch.Tensor) -> bool:
+    """Whether its values are not kept."""
+    elements = tensor.numel()
+    return elements > LIMIT and (elements > WHOLE_LIMIT or tensor.is_floating_point() or tensor.is_complex())
+
+
 def remember(record: Record, source: torch.Tensor, placed: torch.Tensor) -> None:
     """Keeps the values of a host tensor that was copied to the GPU."""
-    if source.numel() > LIMIT or source.layout != torch.strided or source.is_meta:
+    if is_large(source) or source.layout != torch.strided or source.is_meta:
         return
     elements = record.size // max(1, placed.element_size())
     flat = torch.zeros(elements, dtype=placed.dtype)
@@ -35,12 +44,12 @@ def remember(record: Record, source: torch.Tensor, placed: torch.Tensor) -> None
 def known(storages: Storages, tensor: torch.Tensor) -> Optional[torch.Tensor]:
     """The values of a tensor: itself in host memory, a view of what is kept for a GPU's, or None."""
     if not tensor.is_meta:
-        return tensor if tensor.numel() <= LIMIT else None
+        return None if is_large(tensor) else tensor
     record = storages.find(tensor)
     if record is None:
         return None
     if record.constant is None:
-        return None if record.uniform is None or tensor.numel() > LIMIT else torch.full(tensor.shape, record.uniform, dtype=tensor.dtype)
+        return None if record.uniform is None or is_large(tensor) else torch.full(tensor.shape, record.uniform, dtype=tensor.dtype)
     if record.constant.dtype != tensor.dtype:
         return None
     return record.constant.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
@@ -126,7 +135,7 @@ def after(storages: Storages, func: Any, args: Any, result: Any, shadow: Optiona
             if position < len(args):
                 _drop(storages, args[position])
         return
-    if not tensors or any(tensor.numel() > LIMIT for tensor in tensors):
+    if not tensors or any(is_large(tensor) for tensor in tensors):
         return
     if not overwritten and all(_has_constant(storages, tensor) for tensor in tensors):
         return  # a view: it reads the values of its base

@@ -14,6 +14,7 @@ from .outputs import tensors_in
 from .phases import BETWEEN, Phases
 from .quiet import unseen
 from .storages import HOST, Storages
+from .value_branches import ValueBranches
 
 aten = torch.ops.aten
 
@@ -44,6 +45,7 @@ class MemoryMode(TorchDispatchMode):
         self.trace = trace
         self.storages = storages
         self.phases = phases
+        self.branches = ValueBranches(trace)
         self.requested_device: Optional[int] = None  # set while a call that names a device is running
         self.current_device = 0
         self.check_devices = True

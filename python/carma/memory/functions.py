@@ -12,7 +12,6 @@ from .autocast import Autocast
 from .dispatch import PLAIN_META, MemoryMode, kind_of_moved
 from .storages import HOST
 from .transfers import Transfers
-from .value_branches import ValueBranches
 
 Tensor = torch.Tensor
 
@@ -51,7 +50,6 @@ class ScriptView(Transfers, TorchFunctionMode):
             Tensor.data_ptr: self._data_ptr,
             Tensor.data.__set__: self._set_data,
         }
-        self._branches = ValueBranches(memory.trace)
         self._rules[Tensor.__bool__] = self._truth(Tensor.__bool__)
         self._rules[Tensor.item] = self._item
         for name in ("__float__", "__int__", "__index__", "__complex__"):
@@ -165,7 +163,7 @@ class ScriptView(Transfers, TorchFunctionMode):
                 return method(tensor)
             answer = method(constants.to_host(self.memory.storages, tensor.detach()))
             is_known = not record.guessed and (record.constant is not None or record.uniform is not None)
-            return answer if is_known or tensor.numel() != 1 else self._branches.decide(answer)
+            return answer if is_known or tensor.numel() != 1 else self.memory.branches.decide(answer)
 
         return convert
 

@@ -1,6 +1,7 @@
 """Branches that a script takes on values of a GPU which a dry run does not have: `if (scores > 0).any():`.
 
-A branch that raises, and an assertion that fails, are not taken. Any other such branch in the user's own code is told.
+A branch that raises, and an assertion that fails, are not taken. Any other such branch in the user's own code is told, and so is a selection
+by such values (`logits[mask]`).
 """
 
 from __future__ import annotations
@@ -47,12 +48,20 @@ class ValueBranches:
         asked = self._asked[place] = self._asked.get(place, 0) + 1
         if asked % (LOOPS if isinstance(_statement(*place), ast.While) else LOOPS_LEFT_INSIDE) == 0:
             return not assumed
+        self._tell(place, f"takes a branch on a GPU value that is not known; the dry run assumed {str(assumed).lower()}")
+        return assumed
+
+    def selects(self, elements: int) -> None:
+        """A selection by values that are not known, such as `logits[mask]`."""
+        frame = asking_frame()
+        if frame is not None:
+            what = f"selects by GPU values that are not known; the dry run assumed half of {elements:,} elements, and more need more memory"
+            self._tell((frame.f_code.co_filename, frame.f_lineno), what)
+
+    def _tell(self, place: tuple[str, int], what: str) -> None:
         if place not in self._seen and len(self._seen) < MOST_NOTES and is_users(place[0]):
             self._seen.add(place)
-            self._trace.note(
-                f"{_shown(place[0])}:{place[1]} takes a branch on a GPU value that is not known; the dry run assumed {str(assumed).lower()}"
-            )
-        return assumed
+            self._trace.note(f"{_shown(place[0])}:{place[1]} {what}")
 
 
 def asking_frame(between: tuple[str, ...] = _BETWEEN) -> Optional[FrameType]:
