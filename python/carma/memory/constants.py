@@ -11,9 +11,7 @@ from typing import Any, Optional
 
 import torch
 
-from .storages import Record, Storages, storage_of
-
-__all__ = ["after", "before", "known", "plausible", "remember", "storage_of", "to_host", "written"]
+from .storages import Record, Storages
 
 LIMIT = 65_536
 """Elements up to which values are kept: small enough to cost nothing."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 FUSED = "torch.compile is left out: its fused kernels may need less memory than the estimate"
-GRAPHS = "CUDA graphs keep a memory pool of their own, which is not in the estimate: the job may need more, up to its activations once again"
+GRAPHS = "CUDA graphs have a memory pool of their own, which is not in the estimate: the job may need more, up to its activations once again"
 
 LIBRARIES = {
     "cupy": "CuPy", "pycuda": "PyCUDA", "nvidia.dali": "NVIDIA DALI", "numba.cuda": "numba.cuda", "jax": "JAX", "tensorflow": "TensorFlow",
@@ -30,7 +30,9 @@ NEVER_BY_OTHERS = {"cupy", "pycuda", "nvidia.dali"}
 SPLITTING = {"megatron": "Megatron", "colossalai": "Colossal-AI", "fairscale": "FairScale", "oslo": "OSLO", "horovod": "Horovod"}
 """They divide a model or its state between GPUs."""
 
-KNOWN_OPERATORS = frozenset("aten prim prims torchvision torchaudio c10d _c10d_functional higher_order quantized profiler inductor rngprims fsdp".split())
+KNOWN_OPERATORS = frozenset("""
+aten prim prims torchvision torchaudio c10d _c10d_functional higher_order quantized profiler inductor rngprims fsdp
+""".split())
 
 _GRAPH_WORDS = re.compile(r"\bCUDAGraph\(|\bcuda\.graph\(|\bmake_graphed_callables\(")
 
@@ -103,7 +105,7 @@ def _of_other_libraries() -> Iterator[str]:
     named = {origin for module in _users_modules() for value in list(vars(module).values()) for origin in _origins(value)}
     for name in loaded:
         if name in NEVER_BY_OTHERS or any(origin == name or origin.startswith(name + ".") for origin in named):
-            yield f"the script uses {LIBRARIES[name]}, whose GPU memory is not in the estimate: the job needs more by what it allocates there"
+            yield f"the script uses {LIBRARIES[name]}, whose GPU memory is not in the estimate: the job needs that much more"
 
 
 def _origins(value: Any) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Branches that a script takes on values of a GPU which a dry run does not have: `if (scores > 0).any():`.
 
-A branch that raises, and an assertion that fails, are not taken. Any other such branch in the user's own code is told, and so is a selection
-by such values (`logits[mask]`).
+A branch that raises, and an assertion that fails, are not taken. Any other such branch in the user's own code is told, and so
+is a selection by such values (`logits[mask]`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .failure import is_users
 
 MOST_NOTES = 5
 LOOPS, LOOPS_LEFT_INSIDE = 64, 4096
-"""A loop until a value is small enough must end: after so many equal answers comes the other. Loops with a `break` have a bound of their own
-more often."""
+"""A loop until a value is small enough must end: after so many equal answers comes the other. Loops with a `break` often
+have a bound of their own."""
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _BETWEEN = tuple(TORCH + os.path.join(*name.split("/")) for name in (

@@ -11,6 +11,7 @@ import torch
 
 from . import constants
 from .quiet import unseen
+from .storages import storage_of
 
 if TYPE_CHECKING:
     from .dispatch import MemoryMode
@@ -87,7 +88,7 @@ def _comparison(mode: "MemoryMode", func: Any, args: Any, kwargs: Any) -> Any:
 def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return (
         one.is_meta and other.is_meta and one.shape == other.shape and one.stride() == other.stride()
-        and one.storage_offset() == other.storage_offset() and constants.storage_of(one)._cdata == constants.storage_of(other)._cdata
+        and one.storage_offset() == other.storage_offset() and storage_of(one)._cdata == storage_of(other)._cdata
     )
 
 
