@@ -139,7 +139,7 @@ class AfterTraining:
 
     def out_of_time(self) -> None:
         if not self.evaluated and any(self._is_larger(loader) for loader in self._batches.unread()):
-            self._session.trace.note("what follows the first epoch (validation) was not reached in time, so it is not in the estimate")
+            self._session.trace.note("what follows the first epoch (validation) was not reached in time: it is not in the estimate")
 
     def tell(self) -> None:
         """At the end, while the script's objects are still there."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 FUSED = "torch.compile is left out: its fused kernels may need less memory than the estimate"
-GRAPHS = "CUDA graphs have a memory pool of their own, which is not in the estimate: the job may need more, up to its activations once again"
+GRAPHS = "CUDA graphs have a memory pool of their own, which is not in the estimate: the job may need up to its activations once more"
 
 LIBRARIES = {
     "cupy": "CuPy", "pycuda": "PyCUDA", "nvidia.dali": "NVIDIA DALI", "numba.cuda": "numba.cuda", "jax": "JAX", "tensorflow": "TensorFlow",
