@@ -135,7 +135,8 @@ class AfterTraining:
 
     def failed(self, error: BaseException) -> None:
         if self.has_begun and not self.evaluated and isinstance(error, Exception):
-            self._session.trace.note(f"what follows the first epoch (validation) could not be followed: {failure.of_exception(error).error}")
+            reason = failure.of_exception(error).error
+            self._session.trace.note(f"what follows the first epoch (validation) could not be followed: {reason}")
 
     def out_of_time(self) -> None:
         if not self.evaluated and any(self._is_larger(loader) for loader in self._batches.unread()):
