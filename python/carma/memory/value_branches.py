@@ -25,7 +25,8 @@ have a bound of their own."""
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _BETWEEN = tuple(TORCH + os.path.join(*name.split("/")) for name in (
-    "_tensor.py", "overrides.py", "_ops.py", "utils/_python_dispatch.py", "utils/_device.py", "utils/_contextlib.py",
+    "_tensor.py", "overrides.py", "_ops.py", "_compile.py", "_dynamo/eval_frame.py", "utils/_python_dispatch.py", "utils/_device.py",
+    "utils/_contextlib.py", "utils/_stats.py",
 ))
 """Files of PyTorch that a call of a script's own goes through."""
 
