@@ -182,6 +182,19 @@ class Checkpoints(unittest.TestCase):
         self.assertEqual([], allocations(traced(work).trace.lines))
 
 
+class ReplacedData(unittest.TestCase):
+    def test_values_for_a_parameter_in_host_memory(self) -> None:
+        def work() -> None:
+            model = nn.Linear(4, 8, bias=False)
+            model.weight.data = torch.ones(8, 4)
+            self.assertEqual(("cpu", 32.0), (model.weight.device.type, model.weight.sum().item()))
+            model.cuda()
+            model.weight.data = model.weight.data.cpu()
+            self.assertEqual("cpu", model.weight.device.type)
+
+        self.assertEqual([128], allocations(traced(work).trace.lines, "w"))
+
+
 @torch2("safetensors")
 class Safetensors(unittest.TestCase):
     def test_loaded_on_the_gpu(self) -> None:

@@ -35,8 +35,7 @@ WEIGHT_OF_GENERATOR = 16 * 300 * 4
 
 def states(trace: list[str]) -> list[int]:
     """Sizes of what turned out to be the state of an optimizer."""
-    sizes = {line.split()[1]: int(line.split()[2]) for line in trace if line.startswith("+")}
-    return [sizes[line.split()[1]] for line in trace if line.startswith("k") and line.endswith(" o")]
+    return allocations(trace, "o")
 
 
 class Late(ScriptTest):

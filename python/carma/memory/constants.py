@@ -14,15 +14,24 @@ import torch
 from .storages import Record, Storages
 
 LIMIT = 65_536
-"""Elements up to which values are kept: enough for token masks, small enough to cost nothing."""
+"""Elements up to which values are kept: small enough to cost nothing."""
+
+WHOLE_LIMIT = 1 << 20
+"""As `LIMIT`, of whole numbers and conditions: token ids, labels and masks decide on sizes."""
 
 HOST_COPY_LIMIT = 1 << 24
 """Elements up to which a copy to the host is really filled in."""
 
 
+def is_large(tensor: torch.Tensor) -> bool:
+    """Whether its values are not kept."""
+    elements = tensor.numel()
+    return elements > LIMIT and (elements > WHOLE_LIMIT or tensor.is_floating_point() or tensor.is_complex())
+
+
 def remember(record: Record, source: torch.Tensor, placed: torch.Tensor) -> None:
     """Keeps the values of a host tensor that was copied to the GPU."""
-    if source.numel() > LIMIT or source.layout != torch.strided or source.is_meta:
+    if is_large(source) or source.layout != torch.strided or source.is_meta:
         return
     elements = record.size // max(1, placed.element_size())
     flat = torch.zeros(elements, dtype=placed.dtype)
@@ -33,9 +42,13 @@ def remember(record: Record, source: torch.Tensor, placed: torch.Tensor) -> None
 def known(storages: Storages, tensor: torch.Tensor) -> Optional[torch.Tensor]:
     """The values of a tensor: itself in host memory, a view of what is kept for a GPU's, or None."""
     if not tensor.is_meta:
-        return tensor if tensor.numel() <= LIMIT else None
+        return None if is_large(tensor) else tensor
     record = storages.find(tensor)
-    if record is None or record.constant is None or record.constant.dtype != tensor.dtype:
+    if record is None:
+        return None
+    if record.constant is None:
+        return None if record.uniform is None or is_large(tensor) else torch.full(tensor.shape, record.uniform, dtype=tensor.dtype)
+    if record.constant.dtype != tensor.dtype:
         return None
     return record.constant.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
@@ -62,7 +75,7 @@ class _Unknown(Exception):
 
 
 @lru_cache(maxsize=None)
-def _written(func: Any) -> tuple[int, ...]:
+def written(func: Any) -> tuple[int, ...]:
     """Positions of the operands that an operator writes to."""
     arguments = func._schema.arguments
     return tuple(i for i, argument in enumerate(arguments) if argument.alias_info is not None and argument.alias_info.is_write)
@@ -114,25 +127,27 @@ def after(storages: Storages, func: Any, args: Any, result: Any, shadow: Optiona
     """Carries values from operands to results, or drops those that the operator has overwritten."""
     results = list(result) if isinstance(result, (list, tuple)) else [result]
     tensors = [item for item in results if isinstance(item, torch.Tensor) and item.is_meta]
-    written = _written(func)
+    overwritten = written(func)
     if shadow is None:
-        for position in written:
+        for position in overwritten:
             if position < len(args):
                 _drop(storages, args[position])
         return
-    if not tensors or any(tensor.numel() > LIMIT for tensor in tensors):
+    if not tensors or any(is_large(tensor) for tensor in tensors):
         return
-    if not written and all(_has_constant(storages, tensor) for tensor in tensors):
+    if not overwritten and all(_has_constant(storages, tensor) for tensor in tensors):
         return  # a view: it reads the values of its base
     try:
         with torch.no_grad():
             values = func(*shadow[0], **shadow[1])
     except Exception:  # an operator without a CPU kernel for these: its result is simply not known
-        for position in written:
+        for position in overwritten:
             if position < len(args):
                 _drop(storages, args[position])
         return
-    if written:
+    if overwritten:
+        for position in overwritten:
+            _drop(storages, args[position] if position < len(args) else None, only_uniform=True)  # these values were not written to
         return
     values = list(values) if isinstance(values, (list, tuple)) else [values]
     for tensor, value in zip(results, values):
@@ -147,9 +162,11 @@ def _has_constant(storages: Storages, tensor: torch.Tensor) -> bool:
     return record is not None and record.constant is not None
 
 
-def _drop(storages: Storages, operand: Any) -> None:
+def _drop(storages: Storages, operand: Any, only_uniform: bool = False) -> None:
     for tensor in operand if isinstance(operand, (list, tuple)) else [operand]:
         if isinstance(tensor, torch.Tensor) and tensor.is_meta:
             record = storages.find(tensor)
             if record is not None:
-                record.constant = None
+                record.uniform = None
+                if not only_uniform:
+                    record.constant = None

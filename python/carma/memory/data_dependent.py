@@ -20,6 +20,9 @@ aten = torch.ops.aten
 SHARE_OF_TRUE = 2
 """A condition with unknown values is true for one element out of so many."""
 
+TOLD_FROM = 1 << 16
+"""Elements from which a selection by unknown values is told."""
+
 
 def rule_of(operator: str) -> Optional[Callable[..., Any]]:
     """The rule for an operator, by its full name."""
@@ -70,6 +73,11 @@ def _count(mode, mask: torch.Tensor) -> int:
     values = _values(mode, mask)
     if values is not None:
         return int(values.count_nonzero())
+    record = mode.storages.find(mask)
+    if record is not None and record.uniform is not None:
+        return mask.numel() if record.uniform else 0
+    if record is not None and mask.numel() >= TOLD_FROM:
+        mode.branches.selects(mask.numel())
     return -(-mask.numel() // SHARE_OF_TRUE)
 
 
@@ -120,7 +128,7 @@ def _index_put(mode, func, args, kwargs):
     plain = _without_masks(mode, tensor, indices)
     record = mode.storages.find(tensor)
     if record is not None:
-        record.constant = None
+        record.constant = record.uniform = None
     del plain  # the kernel's own copies of the indices live as long as the call
     return tensor
 

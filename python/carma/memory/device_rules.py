@@ -32,6 +32,9 @@ bernoulli bernoulli_ equal
 CROSSING_GROUPS = ("_foreach_", "_fused_", "_amp_", "_nested_", "_sparse_", "sparse_")
 """Beginnings of names. Lists are worked through one element after the other, each on its own device."""
 
+UNKNOWN = -3
+"""On `meta` for the script too. With operands on a GPU that is an error there, so the tensor's making was not seen."""
+
 INDEXING = frozenset("index index_put index_put_ _index_put_impl_ _unsafe_index _unsafe_index_put".split())
 
 
@@ -58,8 +61,12 @@ def _one_device(storages: Storages, func: Any, args: Any, kwargs: Any) -> bool:
 def together(storages: Storages, tensors: Iterable[torch.Tensor], name: str) -> bool:
     first = None
     numbers = False
+    unknown: Optional[list[torch.Tensor]] = None
     for tensor in tensors:
         device = _device(storages, tensor)
+        if device == UNKNOWN:
+            unknown = [tensor] if unknown is None else [*unknown, tensor]
+            continue
         if device is None or device == first or tensor.layout != torch.strided or tensor.numel() == 0:
             continue  # an empty tensor does not matter to memory
         if device == HOST and tensor.dim() == 0:
@@ -68,15 +75,18 @@ def together(storages: Storages, tensors: Iterable[torch.Tensor], name: str) -> 
             first = device
         else:
             raise _different(first, device, name)
+    if unknown is not None and first is not None and first >= 0:
+        for tensor in unknown:
+            storages.adopt(tensor, first)
     return numbers and first not in (None, HOST)
 
 
 def _indices(storages: Storages, func: Any, args: Any, kwargs: Any) -> bool:
     target = _device(storages, args[0])
-    if target is None:
+    if target is None or target == UNKNOWN:
         return False
     for index in args[1]:
-        if index is not None and _device(storages, index) not in (None, HOST, target):
+        if index is not None and _device(storages, index) not in (None, UNKNOWN, HOST, target):
             raise RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({_name(target)})")
     if len(args) > 2 and isinstance(args[2], torch.Tensor) and args[2].dim() > 0:
         together(storages, (args[0], args[2]), func._schema.name.replace("aten::", ""))
@@ -84,11 +94,13 @@ def _indices(storages: Storages, func: Any, args: Any, kwargs: Any) -> bool:
 
 
 def _device(storages: Storages, tensor: torch.Tensor) -> Optional[int]:
-    """The device that the script sees; None where that is `meta`, or not certain."""
+    """The device that the script sees; None where that is not certain, UNKNOWN where the tensor is not followed."""
     if not tensor.is_meta:
         return HOST
     record = storages.find(tensor)
-    return None if record is None or record.assumed else record.device
+    if record is None:
+        return UNKNOWN
+    return None if record.assumed else record.device
 
 
 def _different(one: int, other: int, name: str) -> RuntimeError:

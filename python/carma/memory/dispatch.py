@@ -8,12 +8,13 @@ from typing import Any, Callable, Optional
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import constants, convolutions, data_dependent, device_rules, scratch_memory
+from . import constants, convolutions, data_dependent, device_rules, scratch_memory, value_checks
 from .events import ACTIVATION, INPUT, TEMPORARY, WEIGHT, Trace
 from .outputs import tensors_in
-from .phases import Phases
+from .phases import BETWEEN, Phases
 from .quiet import unseen
 from .storages import HOST, Storages
+from .value_branches import ValueBranches
 
 aten = torch.ops.aten
 
@@ -44,6 +45,7 @@ class MemoryMode(TorchDispatchMode):
         self.trace = trace
         self.storages = storages
         self.phases = phases
+        self.branches = ValueBranches(trace)
         self.requested_device: Optional[int] = None  # set while a call that names a device is running
         self.current_device = 0
         self.check_devices = True
@@ -73,9 +75,13 @@ class MemoryMode(TorchDispatchMode):
     def _meet(self, func: Any) -> None:
         """Rules are found by name at an operator's first use: libraries register theirs when they are imported."""
         self._known.add(func)
-        rule = data_dependent.rule_of(str(func))
+        rule = data_dependent.rule_of(str(func)) or value_checks.rule_of(str(func))
         if rule is not None:
             self.overrides[func] = lambda func, args, kwargs: rule(self, func, args, kwargs)
+
+    def namespaces(self) -> set[str]:
+        """Of the operators that ran: `aten` for PyTorch's own."""
+        return {str(func).partition(".")[0] for func in self._known if hasattr(func, "_schema")}
 
     def run(self, func, args, kwargs):
         """An ordinary operator: its results are new unless they share a known storage."""
@@ -98,7 +104,17 @@ class MemoryMode(TorchDispatchMode):
                 self.trace.matrix_product(device)
             scratch_memory.note(self.trace, func, args, device)
         constants.after(self.storages, func, args, result, shadow)
+        if self.phases.own.awaited and self.phases.phase == BETWEEN:
+            self._look_for_update(func, args)
         return result
+
+    def _look_for_update(self, func: Any, args: Any) -> None:
+        for position in constants.written(func):
+            for tensor in tensors_in(args[position : position + 1]):
+                record = self.storages.find(tensor)
+                if record is not None and record.kind == WEIGHT and record.device >= 0:
+                    self.phases.own.weight_written()
+                    return
 
     def note(self, result: Any, device: Optional[int], assumed: bool = False) -> None:
         if device is None or device == PLAIN_META:

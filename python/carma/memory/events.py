@@ -18,12 +18,12 @@ class Trace:
         self.lines: list[str] = []
         self.facts: dict[str, Any] = {}
         self.has_weights = False
-        self._next_id = 1
+        self._line_of = [-1]  # by identity: where the allocation is in `lines`
         self._closed = False
 
     def allocate(self, size: int, kind: str, device: int) -> int:
-        identity = self._next_id
-        self._next_id += 1
+        identity = len(self._line_of)
+        self._line_of.append(-1 if self._closed else len(self.lines))
         self.has_weights |= kind == WEIGHT
         self._add(f"+ {identity} {size} {kind}{_suffix(device)}")
         return identity
@@ -37,8 +37,19 @@ class Trace:
             self.free(self.allocate(size, kind, device))
 
     def reclassify(self, identity: int, kind: str) -> None:
+        """What something is turns out later: a gradient at the optimizer's step. It was that from its allocation on."""
         self.has_weights |= kind == WEIGHT
-        self._add(f"k {identity} {kind}")
+        position = self._line_of[identity]
+        if position >= 0:
+            words = self.lines[position].split()
+            words[3] = kind
+            self.lines[position] = " ".join(words)
+
+    def note(self, text: str) -> None:
+        """A sentence for the reader of the estimate: what could not be followed, and what that means. Said once."""
+        notes = self.facts.setdefault("notes", [])
+        if text not in notes:
+            notes.append(text)
 
     def mark(self, name: str) -> None:
         self._add(f"@ {name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import linecache
 import os
@@ -31,6 +32,7 @@ class Failure:
         return f"{self.file}:{self.line}: {self.code}\n  {self.error}"
 
 
+@functools.lru_cache(maxsize=None)
 def _foreign_folders() -> tuple[str, ...]:
     """Folders whose code is not the user's: libraries, PyTorch, this package."""
     folders = {os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abspath(torch.__file__))}
@@ -39,8 +41,10 @@ def _foreign_folders() -> tuple[str, ...]:
     return tuple(os.path.realpath(folder) + os.sep for folder in folders)
 
 
-def _is_users(file: str) -> bool:
-    return not file.startswith("<") and not os.path.realpath(file).startswith(_foreign_folders())
+def is_users(file: str) -> bool:
+    if file.startswith(("<", *_foreign_folders())):
+        return False
+    return not os.path.realpath(file).startswith(_foreign_folders())
 
 
 def of_exception(error: BaseException) -> Failure:
@@ -48,7 +52,7 @@ def of_exception(error: BaseException) -> Failure:
     reason = _reason(error)
     if isinstance(error, SyntaxError) and error.filename:
         return Failure(reason, error.filename, error.lineno, (error.text or "").strip())
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_users(frame.filename)]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
     if not frames:
         return Failure(reason)
     frame = frames[-1]

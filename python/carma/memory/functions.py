@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import constants, cuda_kernels
+from . import constants, cuda_kernels, value_checks
 from .autocast import Autocast
 from .dispatch import PLAIN_META, MemoryMode, kind_of_moved
 from .storages import HOST
@@ -48,10 +48,13 @@ class ScriptView(Transfers, TorchFunctionMode):
             Tensor.pin_memory: lambda args, kwargs: args[0],
             Tensor.is_pinned: lambda args, kwargs: False,
             Tensor.data_ptr: self._data_ptr,
+            Tensor.data.__set__: self._set_data,
         }
-        for name in ("__bool__", "__float__", "__int__", "__index__", "__complex__"):
+        self._rules[Tensor.__bool__] = self._truth(Tensor.__bool__)
+        self._rules[Tensor.item] = self._item
+        for name in ("__float__", "__int__", "__index__", "__complex__"):
             self._rules[getattr(Tensor, name)] = self._number(getattr(Tensor, name))
-        self._kernels = cuda_kernels.replacements(memory)
+        self._kernels = {**cuda_kernels.replacements(memory), **value_checks.functions(memory)}
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -152,6 +155,22 @@ class ScriptView(Transfers, TorchFunctionMode):
 
         return convert
 
+    def _truth(self, method: Callable[[Tensor], Any]) -> Callable[..., Any]:
+        def convert(args, kwargs):
+            tensor = args[0]
+            record = self.memory.storages.find(tensor)
+            if record is None:
+                return method(tensor)
+            answer = method(constants.to_host(self.memory.storages, tensor.detach()))
+            is_known = not record.guessed and (record.constant is not None or record.uniform is not None)
+            return answer if is_known or tensor.numel() != 1 else self.memory.branches.decide(answer)
+
+        return convert
+
+    def _item(self, args, kwargs):
+        tensor = args[0]
+        return self._rules[Tensor.__bool__](args, kwargs) if tensor.dtype == torch.bool and tensor.numel() == 1 else tensor.item()
+
     def _type(self, args, kwargs):
         tensor = args[0]
         if len(args) == 1 and "dtype" not in kwargs:
@@ -164,6 +183,15 @@ class ScriptView(Transfers, TorchFunctionMode):
             dtype = getattr(torch, target.rsplit(".", 1)[1]).dtype
             return self.move(tensor, self.memory.current_device, dtype)
         return tensor.type(*args[1:], **kwargs)
+
+    def _set_data(self, args, kwargs):
+        """`weight.data = values`: a parameter in host memory is a stand-in, and so must be what it gets."""
+        tensor, data = args
+        if Tensor.is_meta.__get__(tensor) and not Tensor.is_meta.__get__(data) and self.memory.storages.device(tensor) is not None:
+            data = self.memory.host_stand_ins(data)
+        if isinstance(tensor, torch.nn.Parameter):
+            self.memory.phases.own.weight_written()
+        return Tensor.data.__set__(tensor, data)
 
     def _data_ptr(self, args, kwargs):
         """Tensors with one storage must have one address: some libraries find shared weights by it."""

@@ -37,7 +37,7 @@ class OptimizerSteps:
         self._entries: list[_Entry] = []
         self._alive: weakref.WeakKeyDictionary[torch.optim.Optimizer, _Entry] = weakref.WeakKeyDictionary()
         self._running: list[torch.optim.Optimizer] = []
-        self._total = 0
+        self.total = 0
         self._busiest_at_progress = 0
         self._time_of_progress = time.monotonic()
 
@@ -50,12 +50,23 @@ class OptimizerSteps:
         weakref.finalize(optimizer, self._dropped, entry).atexit = False
 
     def _dropped(self, entry: _Entry) -> None:
-        entry.dropped_at = self._total
+        entry.dropped_at = self.total
 
     def begin(self, optimizer: torch.optim.Optimizer) -> bool:
         """Whether the step is the outermost: optimizers call others, and classes their parents."""
         self._running.append(optimizer)
         return len(self._running) == 1
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self._running)
+
+    def alive(self) -> list[torch.optim.Optimizer]:
+        return list(self._alive)
+
+    def expected(self) -> list[torch.optim.Optimizer]:
+        """Those that have not stepped, with parameters on a GPU."""
+        return [optimizer for optimizer, entry in list(self._alive.items()) if not entry.steps and self._is_expected(optimizer)]
 
     def abandon(self) -> None:
         self._running.pop()
@@ -70,7 +81,7 @@ class OptimizerSteps:
         self.constructed(optimizer)
         entry = self._alive[optimizer]
         entry.steps += 1
-        self._total += 1
+        self.total += 1
         if entry.steps <= self.wanted:
             self._busiest_at_progress = self._busiest()
             self._time_of_progress = time.monotonic()
@@ -108,16 +119,16 @@ class OptimizerSteps:
     def notes(self) -> list[str]:
         """A sentence for each optimizer that was there to the end and never stepped."""
         unused = [entry for entry in self._entries if not entry.steps]
-        if not unused or not self._total:
+        if not unused or not self.total:
             return []
-        went_last = {entry.number for entry in unused if entry.dropped_at == self._total}  # at the end of a script they all go
+        went_last = {entry.number for entry in unused if entry.dropped_at == self.total}  # at the end of a script they all go
         gc.collect()  # cycles keep optimizers that the script has replaced
         held = {entry.number for optimizer, entry in list(self._alive.items()) if not self._steps_by_others(optimizer)}
         return [self._note(entry) for entry in unused if entry.number in went_last | held]
 
     def _note(self, entry: _Entry) -> str:
         return (
-            f"optimizer {entry.number} of {len(self._entries)} ({entry.name}) made no step in the first {self._total} optimizer steps, "
+            f"optimizer {entry.number} of {len(self._entries)} ({entry.name}) made no step in the first {self.total} optimizer steps, "
             "so its state and its backward pass are not in the estimate. If it steps later, use a larger --iterations."
         )
 

@@ -12,6 +12,8 @@ from types import ModuleType
 from typing import Iterator, Optional
 
 from . import distributed, failure, loaders, muting
+from .after_training import AfterTraining
+from .batches import Batches
 from .patches import Patches
 from .phases import TraceComplete
 from .session import Session
@@ -57,18 +59,25 @@ def trace_script(run: Run) -> int:
 def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Session]:
     patches = Patches()
     session = Session(run.iterations, run.devices)
+    batches = Batches(session.phases)
+    after = AfterTraining(session, batches, patches)
     code, problem = DONE, None
     try:
         with time_limit(run.seconds), session:
             sys.argv = [run.script, *run.arguments]
             muting.install(patches, scratch, run.network)
             loaders.install(patches)
+            batches.install(patches)
+            after.install()
             distributed.install(session, patches)
             _execute(run)
     except TraceComplete:
         pass
     except TimeLimitReached:
-        session.trace.facts["time_limit"] = run.seconds
+        if session.phases.finished:
+            after.out_of_time()
+        else:
+            session.trace.facts["time_limit"] = run.seconds
         if not session.phases.completed:
             reason = f"no training iteration was complete after {run.seconds:g} s: use a longer --time-limit"
             code, problem = OUT_OF_TIME, failure.Failure(reason)
@@ -76,6 +85,7 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
         if not session.phases.completed:
             code, problem = FAILED, failure.of_exception(error)
     except BaseException as error:  # KeyboardInterrupt is the user's own: told like any other end
+        after.failed(error)
         if not session.phases.finished:
             code, problem = FAILED, failure.of_exception(error)
     finally:

@@ -37,8 +37,11 @@ def install(session: "Session", patches: Patches) -> None:
 
 def _module_called(session: "Session") -> Any:
     def called(module: torch.nn.Module, inputs: Any) -> None:
-        session.phases.module_called()
+        if session.phases.module_called():
+            session.inputs.forward_begins(module, inputs)
+            session.not_followed.forward_begins()
         session.weights.module_called(module, inputs)
+        session.cross_check.module_called(module)
 
     return called
 

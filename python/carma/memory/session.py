@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from traceback import walk_tb
 from typing import Any, Callable, Optional
 
 import torch
 
 from . import checkpoints, constants, data_parallel, pretended_gpu, script_hooks
+from .cross_check import MIB, CrossCheck
 from .dispatch import PLAIN_META, MemoryMode
 from .events import GRADIENT, OPTIMIZER_STATE, WEIGHT, Trace
 from .functions import ScriptView
 from .gpu_weights import GpuWeights
+from .model_inputs import ModelInputs
+from .not_followed import NotFollowed
 from .optimizer_steps import OptimizerSteps
 from .outputs import tensors_in
 from .patches import Patches
 from .phases import Phases
 from .quiet import unseen
+from .step_growth import StepGrowth
 from .storages import HOST, Storages
 
 try:  # imported by PyTorch on first need, which must not fall into the time when torch.cuda is replaced
@@ -36,12 +41,18 @@ class Session:
         self.memory = MemoryMode(self.trace, self.storages, self.phases)
         self.view = ScriptView(self.memory)
         self.weights = GpuWeights(self.storages)
+        self.inputs = ModelInputs()
+        self.not_followed = NotFollowed(self)
+        self.cross_check = CrossCheck(self)
+        self.growth = StepGrowth(self.storages)
+        self.phases.pass_ended = self.cross_check.pass_ended
         self.devices = devices
         self.patches = Patches()
         self.closers: list[Callable[[], None]] = []
 
     def __enter__(self) -> "Session":
         pretended_gpu.install(self.patches, self.view, self.devices)
+        self.not_followed.install(self.patches)
         script_hooks.install(self, self.patches)
         checkpoints.install(self, self.patches)
         data_parallel.install(self, self.patches)
@@ -53,7 +64,9 @@ class Session:
         self.view.__exit__(None, None, None)
         self.memory.__exit__(None, None, None)
         self.storages.collect()
+        self.phases.end()
         self.finish()
+        self.not_followed.tell({frame.f_code.co_filename for frame, _ in walk_tb(traceback)})
         for close in reversed(self.closers):
             close()
         self.patches.undo()
@@ -62,9 +75,18 @@ class Session:
     def finish(self) -> None:
         self.trace.facts["iterations"] = self.phases.completed
         self.trace.close()
-        notes = self.steps.notes()
-        if notes:
-            self.trace.facts["notes"] = notes
+        if self.inputs.batch is not None:
+            self.trace.facts.setdefault("batch", self.inputs.batch)
+        for note in self.steps.notes():
+            self.trace.note(note)
+        growth = self.growth.note()
+        if growth is not None and self.inputs.varying is None:
+            self.trace.note(growth)
+        if self.storages.adopted > MIB:
+            self.trace.note(
+                f"tensors of {self.storages.adopted / MIB:,.0f} MiB were made where the dry run sees nothing (such as another thread). "
+                "They count from their first use on, so the estimate may be too low."
+            )
 
     def refusal(self) -> Optional[str]:
         """Why the trace cannot be used, if so."""
@@ -73,7 +95,7 @@ class Session:
                 "the model ran on a GPU but has no weights on a GPU, so the estimate would be too low: "
                 "move the model with model.to(\"cuda\") before training"
             )
-        return None
+        return self.cross_check.reason
 
     def _on_gpu(self, tensor: torch.Tensor) -> bool:
         with unseen():
@@ -101,3 +123,5 @@ class Session:
             for state in optimizer.state.values():
                 for tensor in tensors_in(state):
                     self.storages.reclassify(tensor, OPTIMIZER_STATE)
+        self.cross_check.step_ended()
+        self.growth.step_ended()

@@ -7,7 +7,7 @@ from typing import Optional
 
 import torch
 
-from .events import Trace
+from .events import TEMPORARY, WEIGHT, Trace
 
 HOST = -1
 """Device of a tensor that the script believes to be in host memory, though it is on `meta`: parameters before `.cuda()`."""
@@ -16,7 +16,7 @@ HOST = -1
 class Record:
     """One tracked storage."""
 
-    __slots__ = ("assumed", "constant", "device", "identity", "kind", "size", "watch")
+    __slots__ = ("assumed", "constant", "device", "guessed", "identity", "kind", "size", "uniform", "watch")
 
     def __init__(self, device: int, size: int, identity: int, kind: str, assumed: bool) -> None:
         self.device = device
@@ -25,6 +25,8 @@ class Record:
         self.identity = identity
         self.kind = kind
         self.constant: Optional[torch.Tensor] = None  # the storage's values, flat, where they are known and few
+        self.uniform: Optional[bool] = None  # the value of all elements, where that is known
+        self.guessed = False  # it follows from plausible values
         self.watch: object = None
 
 
@@ -44,6 +46,8 @@ class Storages:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.records: dict[int, Record] = {}
+        self.adopted = 0
+        """Bytes of tensors, other than parameters, that were met only when an operator used them."""
         self._wrapper_lives_with_storage = _wrapper_lives_with_storage()
 
     def find(self, tensor: torch.Tensor) -> Optional[Record]:
@@ -62,20 +66,52 @@ class Storages:
         """Begins to follow the storage of a new tensor, which is an allocation unless it is in host memory."""
         storage = storage_of(tensor)
         known = self.records.get(storage._cdata)
-        if known is not None:
-            return known
         size = storage.nbytes()
+        if known is not None:
+            if size > known.size:
+                self._grown(known, size)
+            return known
         identity = 0 if device == HOST or size == 0 else self.trace.allocate(size, kind, device)
         record = Record(device, size, identity, kind, assumed)
         self.records[storage._cdata] = record
         self._watch(storage, record)
         return record
 
+    def _grown(self, record: Record, size: int) -> None:
+        """`resize_`, or a result written into a tensor that was too small: a new allocation, then the old one is freed."""
+        if record.device != HOST:
+            before, record.identity = record.identity, self.trace.allocate(size, record.kind, record.device)
+            if before:
+                self.trace.free(before)
+        record.size = size
+        record.constant = record.uniform = None
+
+    def adopt(self, tensor: torch.Tensor, device: int) -> None:
+        """A tensor without a known device went into an operator on a GPU: it is on that GPU, and counts from now on.
+
+        It was made where the tracer sees nothing, such as another thread.
+        """
+        kind = WEIGHT if isinstance(tensor, torch.nn.Parameter) else TEMPORARY
+        try:
+            record = self.follow(tensor, device, kind, assumed=True)
+        except NotImplementedError:  # inside torch.func
+            return
+        if kind != WEIGHT:
+            self.adopted += record.size
+
     def reclassify(self, tensor: torch.Tensor, kind: str) -> None:
         record = self.find(tensor)
         if record is not None and record.identity and record.kind != kind:
             record.kind = kind
             self.trace.reclassify(record.identity, kind)
+
+    def live_bytes(self) -> dict[int, int]:
+        """By GPU."""
+        totals: dict[int, int] = {}
+        for record in self.records.values():
+            if record.device >= 0:
+                totals[record.device] = totals.get(record.device, 0) + record.size
+        return totals
 
     def collect(self) -> None:
         """Notes frees where PyTorch cannot tell them by itself (before 2.1: storages have no lasting Python object)."""

@@ -23,6 +23,8 @@ pub struct Header {
     pub iterations: Option<u32>,
     /// Class of the optimizer.
     pub optimizer: Option<String>,
+    /// Samples in a batch.
+    pub batch: Option<u64>,
     /// Notes for the user, such as that the optimizer made no step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -40,15 +40,19 @@ impl SubjectArguments {
     pub(crate) fn read(&self) -> Result<Subject> {
         let Self { model, trace, training, machine } = self;
         let described = model.as_deref().map(|file| description::read(file, training)).transpose()?;
+        let recording = trace.as_deref().map(read_recording).transpose()?;
         let (description, training) = match described {
             Some((description, training)) => (Some(description), training),
-            None => (None, training.training(&Hints::default())),
+            None => {
+                let batch = recording.as_ref().and_then(|recording| recording.header.batch);
+                (None, training.training(&Hints { batch, ..Hints::default() }))
+            }
         };
         let hints = description.as_ref().map(|description| description.hints.clone()).unwrap_or_default();
         Ok(Subject {
             description,
             training,
-            recording: trace.as_deref().map(read_recording).transpose()?,
+            recording,
             stack: machine.stack(&hints)?,
             stack_on_any: machine.stack_on_any(&hints)?,
             allocator: machine.allocator()?,
