@@ -32,6 +32,8 @@ HOST_FACTORIES = {
 LARGE_IN_HOST_MEMORY = 64 << 20
 """Bytes from which a tensor in host memory is a stand-in: weights before they become parameters, data sets made up in memory."""
 
+PLAIN_TYPES = frozenset((torch.Tensor, torch.nn.Parameter))
+
 PLAIN_META = -2
 """Created by the script itself on the real `meta` device: it takes no memory anywhere."""
 
@@ -47,6 +49,7 @@ class MemoryMode(TorchDispatchMode):
         self.requested_device: Optional[int] = None  # set while a call that names a device is running
         self.current_device = 0
         self.check_devices = True
+        self.paused = 0  # while PyTorch works out shapes on fake tensors of its own
         self.number_crossed = False  # a tensor without dimensions in host memory went into an operator on a GPU
         self.moved: Optional[str] = None  # kind of what is being moved to a GPU, when known
         self.overrides: dict[Any, Callable[..., Any]] = {
@@ -59,6 +62,10 @@ class MemoryMode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if self.paused:
+            return func(*args, **kwargs)
+        if types and any(kind not in PLAIN_TYPES for kind in types):
+            return NotImplemented  # tensors made of others, such as a rank's part of one: what is done with those is seen instead
         with unseen():
             self.storages.collect()
             if func not in self._known:

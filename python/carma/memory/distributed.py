@@ -14,8 +14,10 @@ import torch
 import torch.distributed
 from torch import nn
 
+from .collectives import collectives
 from .events import GRADIENT
 from .patches import Patches
+from .process_groups import FakeProcessGroup, RealGroups, StandInGroups
 
 if TYPE_CHECKING:
     from .session import Session
@@ -25,92 +27,14 @@ FIRST_BUCKET = MIB
 BUCKET_MIB = 25
 
 
-class Work:
-    """A collective that is done."""
-
-    def wait(self, *_: Any) -> bool:
-        return True
-
-    def is_completed(self) -> bool:
-        return True
-
-    def get_future(self) -> Any:
-        future: Any = torch.futures.Future()
-        future.set_result([])
-        return future
-
-
-class Group:
-    """All ranks, of which this process is the first."""
-
-    def __init__(self, ranks: int) -> None:
-        self.ranks = ranks
-        self.group_name = "default"
-
-    def size(self) -> int:
-        return self.ranks
-
-    def rank(self) -> int:
-        return 0
-
-
 def install(session: "Session", patches: Patches) -> None:
     if not torch.distributed.is_available():
         return
-    state = {"ranks": 0}
-    module = torch.distributed
-
-    def init_process_group(*args: Any, **kwargs: Any) -> None:
-        ranks = int(kwargs.get("world_size", -1))
-        state["ranks"] = ranks if ranks > 0 else int(os.environ.get("WORLD_SIZE", session.devices))
-
-    def ranks_of(group: Any = None) -> int:
-        return group.ranks if isinstance(group, Group) else max(1, state["ranks"])
-
-    def collective(*args: Any, async_op: bool = False, **kwargs: Any) -> Any:
-        return Work() if async_op else None
-
-    def all_gather(tensor_list: Any, tensor: torch.Tensor, group: Any = None, async_op: bool = False) -> Any:
-        for target in tensor_list:
-            target.copy_(tensor)
-        return Work() if async_op else None
-
-    def all_gather_object(objects: list[Any], value: Any, group: Any = None) -> None:
-        objects[:] = [value] * len(objects)
-
-    def broadcast_object_list(objects: list[Any], *_: Any, **__: Any) -> None:
-        return None
-
-    def gather_object(value: Any, objects: Any = None, *_: Any, **__: Any) -> None:
-        if objects is not None:
-            objects[:] = [value] * len(objects)
-
-    def destroy(*_: Any, **__: Any) -> None:
-        state["ranks"] = 0
-
-    answers: dict[str, Any] = {
-        "init_process_group": init_process_group,
-        "is_initialized": lambda: state["ranks"] > 0,
-        "get_rank": lambda group=None: 0,
-        "get_node_local_rank": lambda *_: 0,
-        "get_world_size": ranks_of,
-        "get_backend": lambda group=None: "nccl",
-        "is_nccl_available": lambda: True,
-        "new_group": lambda ranks=None, *_, **__: Group(len(ranks) if ranks else ranks_of()),
-        "destroy_process_group": destroy,
-        "all_gather": all_gather,
-        "all_gather_object": all_gather_object,
-        "broadcast_object_list": broadcast_object_list,
-        "gather_object": gather_object,
-        "barrier": collective,
-        "monitored_barrier": collective,
-    }
-    for name in ("all_reduce", "broadcast", "reduce", "all_gather_into_tensor", "_all_gather_base", "reduce_scatter", "gather", "scatter",
-                 "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "send", "recv", "isend", "irecv"):
-        answers[name] = collective
-    for name, answer in answers.items():
-        patches.set_where_present(module, name, answer)
-        patches.set_where_present(module.distributed_c10d, name, answer)
+    peers = RealGroups(session) if FakeProcessGroup is not None else StandInGroups(session)
+    for name, answer in {**peers.answers(), **collectives()}.items():
+        for module in (torch.distributed, torch.distributed.distributed_c10d):
+            patches.set_where_present(module, name, answer)
+    patches.on_undo(peers.close)
     for name, value in (("RANK", "0"), ("LOCAL_RANK", "0")):
         if name in os.environ:
             os.environ[name] = value  # a launcher's other ranks would do the same work

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,6 +32,7 @@ def install(session: "Session", patches: Patches) -> None:
     _printing(session, patches)
     _saved_tensors(session, patches)
     _methods(session, patches)
+    _fake_tensors(session, patches)
     handle = torch.nn.modules.module.register_module_forward_pre_hook(_module_called(session))
     session.closers.append(handle.remove)
 
@@ -218,6 +220,26 @@ def _saved_tensors(session: "Session", patches: Patches) -> None:
     patches.set(hooks, "__init__", init)
 
 
+def _fake_tensors(session: "Session", patches: Patches) -> None:
+    """PyTorch works out shapes of sharded tensors on fake ones, which take no memory."""
+    module = sys.modules.get("torch._subclasses.fake_tensor")
+    if module is None:
+        return
+    enter, leave = module.FakeTensorMode.__enter__, module.FakeTensorMode.__exit__
+
+    def entered(self):
+        result = enter(self)
+        session.memory.paused += 1
+        return result
+
+    def left(self, *error):
+        session.memory.paused -= 1
+        return leave(self, *error)
+
+    patches.set(module.FakeTensorMode, "__enter__", entered)
+    patches.set(module.FakeTensorMode, "__exit__", left)
+
+
 def _methods(session: "Session", patches: Patches) -> None:
     """Methods that must be replaced on the class: their arguments, or what they do with storages, never reach a function mode."""
     copy = torch.Tensor.__deepcopy__
@@ -232,6 +254,14 @@ def _methods(session: "Session", patches: Patches) -> None:
         return twin
 
     patches.set(torch.Tensor, "__deepcopy__", deepcopy)
+    resize = torch.UntypedStorage.resize_
+
+    def resized(self, size):
+        result = resize(self, size)
+        session.storages.resized(self)
+        return result
+
+    patches.set(torch.UntypedStorage, "resize_", resized)
     patches.set(torch.Tensor, "record_stream", lambda self, stream: None)
     patches.set(torch.nn.RNNBase, "flatten_parameters", lambda self: None)
 

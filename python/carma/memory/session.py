@@ -37,11 +37,12 @@ class Session:
         self.view = ScriptView(self.memory)
         self.weights = GpuWeights(self.storages)
         self.devices = devices
+        self.failures: list[Exception] = []  # of programs that the script started: it may have hidden them
         self.patches = Patches()
         self.closers: list[Callable[[], None]] = []
 
     def __enter__(self) -> "Session":
-        pretended_gpu.install(self.patches, self.view, self.devices)
+        pretended_gpu.install(self.patches, self.view, lambda: self.devices)
         script_hooks.install(self, self.patches)
         checkpoints.install(self, self.patches)
         data_parallel.install(self, self.patches)
@@ -62,9 +63,12 @@ class Session:
     def finish(self) -> None:
         self.trace.facts["iterations"] = self.phases.completed
         self.trace.close()
-        notes = self.steps.notes()
-        if notes:
-            self.trace.facts["notes"] = notes
+        for note in self.steps.notes():
+            self.trace.note(note)
+
+    def see_devices(self, count: int) -> None:
+        """A launcher starts so many ranks on this server: each has a GPU of its own."""
+        self.devices = self.trace.facts["devices"] = max(self.devices, count)
 
     def refusal(self) -> Optional[str]:
         """Why the trace cannot be used, if so."""

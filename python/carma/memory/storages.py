@@ -28,6 +28,7 @@ class Record:
         self.watch: object = None
 
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _HAS_UNTYPED = hasattr(torch.Tensor, "untyped_storage")  # not in PyTorch 1.13
 
 
@@ -49,6 +50,8 @@ class Storages:
     def find(self, tensor: torch.Tensor) -> Optional[Record]:
         if not tensor.is_meta:
             return None
+        if type(tensor) not in _PLAIN:
+            tensor = getattr(tensor, "_local_tensor", tensor)  # a part of a tensor that is spread over ranks
         try:
             return self.records.get(storage_of(tensor)._cdata)
         except NotImplementedError:  # a tensor inside torch.func: its operators are seen with the tensors it wraps
@@ -76,6 +79,18 @@ class Storages:
         if record is not None and record.identity and record.kind != kind:
             record.kind = kind
             self.trace.reclassify(record.identity, kind)
+
+    def resized(self, storage: torch.UntypedStorage) -> None:
+        """A storage that was emptied or filled again while its tensors live on, as sharding libraries do."""
+        record = self.records.get(storage._cdata)
+        if record is None or record.size == storage.nbytes():
+            return
+        record.size, record.constant = storage.nbytes(), None
+        if record.device == HOST:
+            return
+        if record.identity:
+            self.trace.free(record.identity)
+        record.identity = self.trace.allocate(record.size, record.kind, record.device) if record.size else 0
 
     def collect(self) -> None:
         """Notes frees where PyTorch cannot tell them by itself (before 2.1: storages have no lasting Python object)."""
