@@ -162,18 +162,18 @@ class MemoryMode(TorchDispatchMode):
         finally:
             self.requested_device = before
 
-    def _as_host_stand_ins(self, operands: Any) -> Any:
+    def _as_host_stand_ins(self, operands: Any, depth: int = 0) -> Any:
         """Work in host memory on stand-ins (a model tried out before it is moved) needs no real numbers either."""
         if isinstance(operands, torch.Tensor):
-            if operands.is_meta or operands.dim() == 0:
-                return operands
+            if operands.is_meta or operands.dim() == 0 and depth < 2:
+                return operands  # a number goes with any device, but not in a list, as of `stack`
             stand_in = torch.empty_strided(operands.shape, operands.stride(), dtype=operands.dtype, device="meta")
             constants.remember(self.storages.follow(stand_in, HOST, WEIGHT), operands, stand_in)
             return stand_in
         if type(operands) in (list, tuple):
-            return type(operands)(self._as_host_stand_ins(item) for item in operands)
+            return type(operands)(self._as_host_stand_ins(item, depth + 1) for item in operands)
         if isinstance(operands, dict):
-            return {name: self._as_host_stand_ins(item) for name, item in operands.items()}
+            return {name: self._as_host_stand_ins(item, depth + 1) for name, item in operands.items()}
         return operands
 
     def _indices_on_gpu(self, args):

@@ -41,6 +41,8 @@ class ScriptView(Transfers, TorchFunctionMode):
             Tensor.cpu: self.cpu,
             Tensor.to: self.to,
             Tensor.type_as: self.type_as,
+            Tensor.data.__set__: self.set_data,
+            Tensor.grad.__set__: self.set_gradient,
             torch._C._nn._parse_to: self.parse_to,
             Tensor.numpy: self._numpy,
             Tensor.tolist: self._tolist,
@@ -94,6 +96,9 @@ class ScriptView(Transfers, TorchFunctionMode):
             with self.requesting(PLAIN_META):
                 return func(*args, **kwargs)
         kwargs = {name: value for name, value in kwargs.items() if name != "pin_memory"}
+        if args and isinstance(args[0], Tensor) and Tensor.is_meta.__get__(args[0]) and torch.device(named).type == "cpu":
+            with self.requesting(HOST):  # `zeros_like` of a stand-in
+                return func(*args, **{**kwargs, "device": "meta"})
         return func(*args, **kwargs)
 
     def _kind_of_new(self, args: Any) -> Optional[str]:

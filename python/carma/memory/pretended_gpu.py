@@ -24,6 +24,7 @@ class Stream:
     cuda_stream = 0
     stream_id = 0
     priority = 0
+    device_type = 1  # that of CUDA
 
     def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
         self.device = torch.device("cuda", 0)

@@ -130,9 +130,12 @@ def _optimizers(session: "Session", patches: Patches) -> None:
 def _python_functions(patches: Patches) -> None:
     """Functions written in Python run as they are, so that each built-in function that they call is seen by itself."""
 
+    disabled = torch._C._disabled_torch_function_impl
+
     def only_subclasses(*values: Any) -> bool:
         return any(
-            type(value) not in (torch.Tensor, torch.nn.Parameter) and hasattr(type(value), "__torch_function__")
+            type(value) not in (torch.Tensor, torch.nn.Parameter)
+            and getattr(type(value), "__torch_function__", disabled) is not disabled
             and isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter)
             for value in values
         )
