@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, Callable, Optional
 
 import torch
@@ -32,10 +33,14 @@ HOST_FACTORIES = {
 LARGE_IN_HOST_MEMORY = 64 << 20
 """Bytes from which a tensor in host memory is a stand-in: weights before they become parameters, data sets made up in memory."""
 
-PLAIN_TYPES = frozenset((torch.Tensor, torch.nn.Parameter))
-
 PLAIN_META = -2
 """Created by the script itself on the real `meta` device: it takes no memory anywhere."""
+
+
+@lru_cache(maxsize=None)
+def _has_operators(kind: type) -> bool:
+    """Whether a class of tensors has an implementation of its own of PyTorch's operators."""
+    return getattr(kind, "__torch_dispatch__", None) is not getattr(torch.Tensor, "__torch_dispatch__", None)
 
 
 class MemoryMode(TorchDispatchMode):
@@ -64,7 +69,7 @@ class MemoryMode(TorchDispatchMode):
         kwargs = kwargs or {}
         if self.paused:
             return func(*args, **kwargs)
-        if types and any(kind not in PLAIN_TYPES for kind in types):
+        if types and any(_has_operators(kind) for kind in types):
             return NotImplemented  # tensors made of others, such as a rank's part of one: what is done with those is seen instead
         with unseen():
             self.storages.collect()
