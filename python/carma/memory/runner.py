@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import Iterator, Optional
 
-from . import deepspeed_kernels, distributed, failure, loaders, muting, processes, programs, quantised_layers
+from . import deepspeed_kernels, distributed, failure, loaders, missing_checkpoints, muting, processes, programs, quantised_layers
 from .import_hooks import ImportHooks
 from .patches import Patches
 from .phases import TraceComplete
@@ -65,6 +65,7 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
             distributed.install(session, patches)
             deepspeed_kernels.install(session, patches, hooks)
             quantised_layers.install(session, patches, hooks)
+            missing_checkpoints.install(session, patches, hooks)
             waiting = processes.install(session, patches, hooks)
             try:
                 programs.run(run.program)
