@@ -188,6 +188,7 @@ class Ended:
     """A process that has ended."""
 
     pid = PRETENDED_PID
+    args: Any = ()
     stdin = None
 
     def __init__(self, code: Optional[int], output: Any = b"") -> None:

@@ -38,11 +38,24 @@ def install(session: "Session", patches: Patches) -> None:
 
 
 def _module_called(session: "Session") -> Any:
+    seen: set[int] = set()
+
     def called(module: torch.nn.Module, inputs: Any) -> None:
         session.phases.module_called()
+        if id(module) not in seen:
+            seen.add(id(module))
+            _note_weights(session, module)
         session.weights.module_called(module, inputs)
 
     return called
+
+
+def _note_weights(session: "Session", module: torch.nn.Module) -> None:
+    """Parameters of classes of their own (quantised ones) are made past `Parameter.__new__`."""
+    with unseen():
+        for parameter in module._parameters.values():
+            if parameter is not None and parameter.is_meta:
+                session.storages.reclassify(parameter, WEIGHT)
 
 
 def _parameters(session: "Session", patches: Patches) -> None:

@@ -32,6 +32,7 @@ class WaitingProcesses:
             patches.set_where_present(process, name, _method(getattr(self, f"_{name}")))
         for name in ("exitcode", "pid", "ident", "sentinel"):
             patches.set(process, name, property(getattr(self, f"_{name}")))
+        self._real_wait = multiprocessing.connection.wait
         patches.set(multiprocessing.connection, "wait", self._wait)
         get = multiprocessing.queues.Queue.get
 
@@ -111,10 +112,10 @@ class WaitingProcesses:
     _kill = _close = _terminate
 
     def _wait(self, objects: Any, timeout: Optional[float] = None) -> list[Any]:
-        for item in objects:
-            if item in self._started:
-                self._run(item)
-        return list(objects)
+        processes = [item for item in objects if item in self._started]
+        for process in processes:
+            self._run(process)
+        return processes or self._real_wait(objects, timeout)
 
 
 def _method(function: Any) -> Any:
