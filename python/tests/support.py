@@ -98,14 +98,16 @@ class ScriptTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         path = Path(folder.name)
         for name, text in {"train.py": source, **(others or {})}.items():
+            (path / name).parent.mkdir(exist_ok=True)
             (path / name).write_text(textwrap.dedent(text))
         outcome = tempfile.TemporaryDirectory()
         self.addCleanup(outcome.cleanup)
         output = Path(outcome.name) / "run.trace"
         command = [sys.executable, "-W", "ignore", "-m", "carma.memory", "trace", *options, "-o", str(output), "--", *launcher, "train.py", *arguments]
+        path_of_modules = os.pathsep.join(filter(None, (str(PACKAGE), os.environ.get("PYTHONPATH"))))
         run = subprocess.run(
             command, cwd=path, capture_output=True, text=True, timeout=300,
-            env={**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})},
+            env={**os.environ, "PYTHONPATH": path_of_modules, "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})},
         )
         trace = output.read_text().splitlines() if output.exists() else []
         files = sorted(str(file.relative_to(path)) for file in path.rglob("*"))
