@@ -195,9 +195,9 @@ class MemoryMode(TorchDispatchMode):
         device = self.device_of(args, kwargs)
         if device is None or device < 0:
             return self.run(func, args, kwargs)
-        result = func(*args, **kwargs)
-        self.note(result, device)
         data, weight, _, stride, _, _, transposed, _, groups = args
+        result = convolutions.in_format_of(func(*args, **kwargs), data, weight)
+        self.note(result, device)
         if device == 0:  # the format has no device for convolutions
             convolutions.announce(self.trace, convolutions.FORWARD, data, weight, result, stride, transposed, groups)
         return result
