@@ -50,7 +50,8 @@ class Launched(ScriptTest):
 
 class Launchers(Launched):
     def test_torchrun(self) -> None:
-        result = self.run_script(train(), "--epochs", "2", launcher=["torchrun", "--nproc_per_node", "4", "--nnodes", "2", "--master_port", "1234"])
+        words = ["torchrun", "--nproc_per_node", "4", "--nnodes", "2", "--master_port", "1234"]
+        result = self.run_script(train(), "--epochs", "2", launcher=words)
         arguments, told, devices = self.told(result)
         self.assertEqual(["train.py", "--epochs", "2"], arguments)
         self.assertEqual(("0", "0", "8", "4"), tuple(told[name] for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")))
@@ -90,7 +91,8 @@ class Launchers(Launched):
 
     @torch2("accelerate")
     def test_accelerate_with_one_process_or_a_file(self) -> None:
-        _, told, _ = self.told(self.run_script(train(), launcher=["accelerate", "launch", "--num_processes", "1", "--mixed_precision", "fp16"]))
+        words = ["accelerate", "launch", "--num_processes", "1", "--mixed_precision", "fp16"]
+        _, told, _ = self.told(self.run_script(train(), launcher=words))
         self.assertEqual("fp16", told["ACCELERATE_MIXED_PRECISION"])
         settings = """
             compute_environment: LOCAL_MACHINE
@@ -184,7 +186,8 @@ class CommandLines(unittest.TestCase):
 
     def test_ranks(self) -> None:
         for words, expected in (
-            ("torchrun --nproc_per_node 4 train.py", 4), ("torchrun --nproc-per-node=8 train.py", 8), ("torchrun --nproc_per_node=gpu train.py", 1),
+            ("torchrun --nproc_per_node 4 train.py", 4), ("torchrun --nproc-per-node=8 train.py", 8),
+            ("torchrun --nproc_per_node=gpu train.py", 1), ("python -m package.train --devices 4", 1),
             ("accelerate launch --num_processes 2 train.py", 2), ("deepspeed --num_gpus=4 train.py", 4),
             ("torchrun train.py --num_gpus 4", 1), ("python train.py --num_gpus 4", 1),
         ):

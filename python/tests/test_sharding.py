@@ -168,9 +168,8 @@ class Sharded(unittest.TestCase):
                 self.assertLess(highest(forward), 3 * LAYER * 4 + activations)
                 self.assertGreater(highest(forward), LAYER * 4)
                 self.assertLess(live(lines, "@ backward").get("a", 0), LAYER * 4, "none is left after forward")
-        for name, lines in (
-            ("FSDP", self.fsdp1(4, sharding_strategy=ShardingStrategy.SHARD_GRAD_OP)), ("fully_shard", self.fsdp2(4, reshard_after_forward=False)),
-        ):
+        whole = self.fsdp1(4, sharding_strategy=ShardingStrategy.SHARD_GRAD_OP), self.fsdp2(4, reshard_after_forward=False)
+        for name, lines in zip(("FSDP", "fully_shard"), whole):
             with self.subTest(name, reshard=False):
                 parts = LAYERS * LAYER * 4 // 4
                 found = live(lines, "@ backward")

@@ -54,7 +54,9 @@ class Attention(unittest.TestCase):
     SCORES = 2 * 4 * 64 * 64 * 4
     ROWS = 2 * 4 * 64 * 4
 
-    def sizes(self, dtype: torch.dtype, width: int = 32, mask: bool = False, causal: bool = False, key_heads: int = 4, kernel: Any = None) -> list[int]:
+    def sizes(
+        self, dtype: torch.dtype, width: int = 32, mask: bool = False, causal: bool = False, key_heads: int = 4, kernel: Any = None,
+    ) -> list[int]:
         from torch.nn.attention import sdpa_kernel
 
         def work() -> None:
@@ -131,7 +133,8 @@ class MemoryFormat(unittest.TestCase):
         found = []
 
         def work() -> None:
-            model = nn.Sequential(nn.Conv2d(3, 16, 3, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 8, 1, bias=False)).cuda().to(**layout)
+            model = nn.Sequential(nn.Conv2d(3, 16, 3, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 8, 1, bias=False))
+            model = model.cuda().to(**layout)
             optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
             while True:
                 output = model(torch.empty(4, 3, 10, 10, device="cuda").to(**layout))

@@ -17,7 +17,7 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("--scratch", metavar="DIR", help="folder that the script's writes go to (a temporary one)")
     trace.add_argument("--network", action="store_true", help="let the script open connections")
     trace.add_argument("-o", "--output", required=True, metavar="FILE", help="where the trace is written")
-    trace.add_argument("script", nargs=argparse.REMAINDER, help="-- train.py ARGS, -- -m module ARGS, or a launcher: -- torchrun --nproc_per_node 4 train.py ARGS")
+    trace.add_argument("script", nargs=argparse.REMAINDER, help="-- train.py ARGS, -- -m module ARGS, or -- torchrun OPTIONS train.py ARGS")
     describe = commands.add_parser("describe", help="write the description of a model")
     describe.add_argument("model", help="timm:NAME, torchvision:NAME, or FILE.py:FUNCTION that returns a model and its inputs")
     describe.add_argument("--batch", type=int, default=32)

@@ -14,8 +14,8 @@ from .processes import rank_variables
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="deepspeed", allow_abbrev=False)
-    for name in ("hostfile", "include", "exclude", "master_addr", "launcher", "launcher_args", "autotuning", "venv_script", "elastic_training",
-                 "bind_core_list", "ssh_port", "save_pid", "enable_each_rank_log"):
+    for name in ("hostfile", "include", "exclude", "master_addr", "launcher", "launcher_args", "autotuning", "venv_script",
+                 "elastic_training", "bind_core_list", "ssh_port", "save_pid", "enable_each_rank_log"):
         parser.add_argument("-H" if name == "hostfile" else f"--{name}", f"--{name}", default="")
     for name, default in (("num_nodes", 1), ("num_gpus", -1), ("master_port", 29500), ("min_elastic_nodes", -1), ("max_elastic_nodes", -1),
                           ("node_rank", -1)):

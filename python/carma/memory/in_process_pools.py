@@ -90,10 +90,10 @@ class Pool:
     def apply_async(self, function: Any, args: Any = (), kwds: Any = None, callback: Any = None, error_callback: Any = None) -> Result:
         return Result(lambda: function(*args, **(kwds or {})), callback, error_callback)
 
-    def map_async(self, function: Any, values: Iterable[Any], chunksize: Any = None, callback: Any = None, error_callback: Any = None) -> Result:
+    def map_async(self, function: Any, values: Any, chunksize: Any = None, callback: Any = None, error_callback: Any = None) -> Result:
         return Result(lambda: self.map(function, values), callback, error_callback)
 
-    def starmap_async(self, function: Any, values: Iterable[Any], chunksize: Any = None, callback: Any = None, error_callback: Any = None) -> Result:
+    def starmap_async(self, function: Any, values: Any, chunksize: Any = None, callback: Any = None, error_callback: Any = None) -> Result:
         return Result(lambda: self.starmap(function, values), callback, error_callback)
 
     close = join = terminate = lambda self: None  # noqa: E731

@@ -33,6 +33,7 @@ OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 RANKS = re.compile(r"--(?:nproc[-_]per[-_]node|num[-_]processes|num[-_]gpus|devices)(?:=(\d+))?$")
 STAND_IN = {"deepspeed.launcher.runner": "carma.memory.deepspeed_launcher"}
 """Launchers whose work is simple enough to be done here, where their package is not installed."""
+LAUNCHERS = frozenset((*MODULES.values(), *STAND_IN.values(), "torch.distributed.launch"))
 
 
 @dataclass
@@ -132,7 +133,7 @@ def _has_python_in_first_line(path: str) -> bool:
 def ranks_named(words: Sequence[str]) -> int:
     """Processes on one server that a launcher's options ask for; 1 without such options."""
     program = parse_script(words)
-    if program is None or not (program.is_module or program.function):
+    if program is None or program.script not in LAUNCHERS:
         return 1
     for position, word in enumerate(program.arguments):
         if word.endswith(".py"):

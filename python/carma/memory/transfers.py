@@ -82,7 +82,8 @@ class Transfers:
         device = self.memory.storages.device(tensor)
         if device is None or device == HOST:
             return tensor if dtype is None else tensor.to(dtype)
-        if self.memory.moved is not None or tensor.numel() >= STAND_IN_FROM and not _tracks_gradient(tensor):  # a whole module goes back: its parameters keep their identity
+        is_large = tensor.numel() >= STAND_IN_FROM and not _tracks_gradient(tensor)
+        if self.memory.moved is not None or is_large:  # a whole module goes back: its parameters keep their identity
             with self.requesting(HOST):
                 return torch.empty_like(tensor.detach(), dtype=dtype or tensor.dtype)
         if _tracks_gradient(tensor):
