@@ -81,6 +81,7 @@ class Processes:
             program = programs.parse([entrypoint, *arguments])
             if program is None:
                 raise RuntimeError(f"the launcher starts {entrypoint}, which is no Python program: name the training script itself")
+            self._script = os.path.abspath(program.script)
             self._session.trace.facts.update(script=program.name, ranks=int(os.environ["WORLD_SIZE"]))
             programs.run(program)
             return {0: None}
@@ -176,12 +177,9 @@ def _runs_python(words: Sequence[str]) -> bool:
 
 
 def _rank(environment: Any) -> Optional[int]:
-    """The rank that a process is told, where it is told one."""
-    for name in ("RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK"):
-        value = (environment or {}).get(name)
-        if value is not None and str(value).isdigit() and str(value) != os.environ.get(name, "") or str(value or "") == "0":
-            return int(value)
-    return None
+    """The rank that a process is told, where it is told one: by a launcher of several servers by two numbers."""
+    told = [str((environment or {}).get(name, "")) for name in ("RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK")]
+    return max((int(rank) for rank in told if rank.isdigit()), default=None)
 
 
 class Ended:
