@@ -65,6 +65,11 @@ class MemoryMode(TorchDispatchMode):
         }
         self._known: set[Any] = set()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Asked by PyTorch. Nothing is compiled here, so operators need not go through the compiler's wrapper: it costs time for each."""
+        return False
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if self.paused:

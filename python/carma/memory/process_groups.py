@@ -26,6 +26,8 @@ def _ranks_wanted(session: "Session", given: Any) -> int:
     ranks = int(given) if given is not None else -1
     ranks = ranks if ranks > 0 else int(os.environ.get("WORLD_SIZE", session.devices))
     session.trace.facts["ranks"] = ranks
+    if ranks > 1:
+        session.trace.note(f"the job is one of {ranks} ranks: what NCCL takes to talk to the others is not in the estimate.")
     return ranks
 
 

@@ -13,6 +13,12 @@ HOST = -1
 """Device of a tensor that the script believes to be in host memory, though it is on `meta`: parameters before `.cuda()`."""
 
 
+SHARDED = (
+    "parameters are gathered and freed layer by layer, on streams that do not share their free memory: "
+    "the job can reserve more than estimated."
+)
+
+
 class Record:
     """One tracked storage."""
 
@@ -91,6 +97,8 @@ class Storages:
         if record.identity:
             self.trace.free(record.identity)
         record.identity = self.trace.allocate(record.size, record.kind, record.device) if record.size else 0
+        if record.size:
+            self.trace.note(SHARDED)
 
     def collect(self) -> None:
         """Notes frees where PyTorch cannot tell them by itself (before 2.1: storages have no lasting Python object)."""
