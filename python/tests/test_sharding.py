@@ -22,6 +22,10 @@ MIB = 1 << 20
 
 
 def on_rank_0(ranks: int, work: Callable[[], Any], iterations: int = 3) -> list[str]:
+    return session_of_rank_0(ranks, work, iterations).trace.lines
+
+
+def session_of_rank_0(ranks: int, work: Callable[[], Any], iterations: int = 3) -> Session:
     session, patches = Session(iterations, ranks), Patches()
     with contextlib.suppress(TraceComplete), session:
         distributed.install(session, patches)
@@ -30,7 +34,7 @@ def on_rank_0(ranks: int, work: Callable[[], Any], iterations: int = 3) -> list[
             work()
         finally:
             patches.undo()
-    return session.trace.lines
+    return session
 
 
 def live(lines: list[str], at: str) -> dict[str, int]:
@@ -107,6 +111,17 @@ class GradientBuckets(unittest.TestCase):
         self.assertLessEqual(later[0], layer)
         self.assertTrue(25 * MIB <= later[1] < 25 * MIB + layer, later)
         self.assertEqual({"w": 12 * layer, "g": 2 * 12 * layer}, {k: v for k, v in live(lines, "@ optimizer").items() if k in "wg"})
+
+    def test_what_nccl_takes_is_told(self) -> None:
+        def work() -> None:
+            model = nn.parallel.DistributedDataParallel(nn.Linear(4, 4).cuda())
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            model(torch.empty(2, 4, device="cuda")).sum().backward()
+            optimizer.step()
+
+        [note] = session_of_rank_0(2, work, iterations=1).trace.facts["notes"]
+        self.assertIn("NCCL", note)
+        self.assertNotIn("notes", session_of_rank_0(1, work, iterations=1).trace.facts)
 
     def test_views_are_the_gradients(self) -> None:
         layer = (1024 * 1024 + 1024) * 4
