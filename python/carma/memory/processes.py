@@ -28,6 +28,9 @@ from .waiting_processes import WaitingProcesses
 if TYPE_CHECKING:
     from .session import Session
 
+LEFT_OUT = frozenset("pip ensurepip venv virtualenv tensorboard visdom http jupyter nltk spacy".split())
+"""Modules that install, download or serve for ever."""
+
 PRETENDED_PID = 1 << 22
 """Above the largest that Linux gives out by default, so that a signal meets nobody."""
 
@@ -94,9 +97,11 @@ class Processes:
         """What stands for a process; None where a real one may be started, because it is no Python program."""
         words = [str(word) for word in command] if isinstance(command, (list, tuple)) else _words(str(command))
         environment = kwargs.get("env")
-        program = programs.parse(words)
+        program = programs.parse(words, any_command=False)
         if program is None:
             return Ended(0) if _runs_python(words) else None
+        if program.is_module and program.script.partition(".")[0] in LEFT_OUT:
+            return Ended(0)
         is_itself = os.path.abspath(program.script) == self._script and not program.is_module
         rank = _rank(environment)
         if rank not in (None, 0) or (is_itself and rank is None):

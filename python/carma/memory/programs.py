@@ -53,8 +53,11 @@ class Program:
         return not self.is_module and self.function is None and not os.path.isfile(self.script)
 
 
-def parse(words: Sequence[str]) -> Optional[Program]:
-    """The Python program that a command line runs; None where it runs another one, or code given as text."""
+def parse(words: Sequence[str], any_command: bool = True) -> Optional[Program]:
+    """The Python program that a command line runs; None where it runs another one, or code given as text.
+
+    Commands that packages have installed are Python programs too. Without `any_command` only launchers are.
+    """
     words = list(words)
     if words and os.path.basename(words[0]) == "env":
         words = words[1:]
@@ -69,6 +72,8 @@ def parse(words: Sequence[str]) -> Optional[Program]:
         return _module(MODULES[command], words[1:])
     if words[0].endswith(".py"):
         return Program(words[0], words[1:])
+    if not any_command:
+        return None
     installed = _installed(command)
     if installed is not None:
         return Program(words[0], words[1:], function=installed)
