@@ -151,6 +151,22 @@ class MemoryFormat(unittest.TestCase):
         self.assertEqual((plain[0], True), last)
 
 
+class DataOfTensors(unittest.TestCase):
+    @torch2()
+    def test_a_tensor_gets_data_of_another_device(self) -> None:
+        """As FSDP moves parameters and buffers: the tensor stays, its data goes."""
+
+        def work() -> None:
+            tensor, parameter = torch.ones(100), nn.Parameter(torch.ones(10))
+            tensor.data = tensor.to("cuda")
+            self.assertEqual("cuda", tensor.device.type)
+            parameter.data = parameter.data.cuda()
+            parameter.data = torch.zeros(10)
+            self.assertEqual("cpu", parameter.device.type)
+
+        self.assertEqual([400, 40], allocations(traced(work).trace.lines))
+
+
 class OptimizerSteps(unittest.TestCase):
     PARAMETERS = 2 * (WIDTH * WIDTH + WIDTH) * 4
 

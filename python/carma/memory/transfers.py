@@ -153,8 +153,12 @@ class Transfers:
             return tensor.to(device="meta", dtype=dtype or tensor.dtype, copy=copy)
 
     def set_data(self, args: Any, kwargs: Any) -> None:
-        """`tensor.data = value`: one in host memory must be a stand-in where the tensor is one."""
-        Tensor.data.__set__(args[0], self._alike(args[0], args[1]))
+        """`tensor.data = value`: one in host memory must be a stand-in where the tensor is one, and the other way round."""
+        tensor, value = args[0], args[1]
+        if isinstance(value, Tensor) and value.is_meta and not tensor.is_meta and hasattr(torch._C, "_swap_tensor_impl"):
+            torch._C._swap_tensor_impl(tensor, value.detach())
+            return
+        Tensor.data.__set__(tensor, self._alike(tensor, value))
 
     def set_gradient(self, args: Any, kwargs: Any) -> None:
         Tensor.grad.__set__(args[0], self._alike(args[0], args[1]))
