@@ -89,18 +89,26 @@ class Result:
 class ScriptTest(unittest.TestCase):
     """Runs scripts with the command line in a folder of their own."""
 
-    def run_script(self, source: str, *arguments: str, options: Iterable[str] = (), environment: dict[str, str] | None = None) -> Result:
+    def run_script(
+        self, source: str, *arguments: str, options: Iterable[str] = (), environment: dict[str, str] | None = None,
+        launcher: Iterable[str] = (), others: dict[str, str] | None = None,
+    ) -> Result:
+        """Runs `train.py` with its arguments, behind the words of a launcher; `others` are further files beside it."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         path = Path(folder.name)
-        (path / "train.py").write_text(textwrap.dedent(source))
+        for name, text in {"train.py": source, **(others or {})}.items():
+            (path / name).parent.mkdir(exist_ok=True)
+            (path / name).write_text(textwrap.dedent(text))
         outcome = tempfile.TemporaryDirectory()
         self.addCleanup(outcome.cleanup)
         output = Path(outcome.name) / "run.trace"
-        command = [sys.executable, "-W", "ignore", "-m", "carma.memory", "trace", *options, "-o", str(output), "--", "train.py", *arguments]
+        script = [*launcher, "train.py", *arguments]
+        command = [sys.executable, "-W", "ignore", "-m", "carma.memory", "trace", *options, "-o", str(output), "--", *script]
+        path_of_modules = os.pathsep.join(filter(None, (str(PACKAGE), os.environ.get("PYTHONPATH"))))
         run = subprocess.run(
             command, cwd=path, capture_output=True, text=True, timeout=300,
-            env={**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})},
+            env={**os.environ, "PYTHONPATH": path_of_modules, "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})},
         )
         trace = output.read_text().splitlines() if output.exists() else []
         files = sorted(str(file.relative_to(path)) for file in path.rglob("*"))

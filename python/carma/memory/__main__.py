@@ -17,7 +17,7 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("--scratch", metavar="DIR", help="folder that the script's writes go to (a temporary one)")
     trace.add_argument("--network", action="store_true", help="let the script open connections")
     trace.add_argument("-o", "--output", required=True, metavar="FILE", help="where the trace is written")
-    trace.add_argument("script", nargs=argparse.REMAINDER, help="-- train.py ARGS, or -- -m module ARGS")
+    trace.add_argument("script", nargs=argparse.REMAINDER, help="-- train.py ARGS, -- -m module ARGS, or -- torchrun OPTIONS train.py ARGS")
     describe = commands.add_parser("describe", help="write the description of a model")
     describe.add_argument("model", help="timm:NAME, torchvision:NAME, or FILE.py:FUNCTION that returns a model and its inputs")
     describe.add_argument("--batch", type=int, default=32)
@@ -41,20 +41,20 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 
 
 def _trace(options: argparse.Namespace) -> int:
+    from .programs import parse_script, ranks_named
     from .runner import USAGE, Run, trace_script
 
     words = options.script[1:] if options.script[:1] == ["--"] else options.script
-    is_module = words[:1] == ["-m"]
-    words = words[1:] if is_module else words
-    if not words:
+    program = parse_script(words)
+    if program is None:
         print("carma: name a script after --, as in: trace -o run.trace -- train.py", file=sys.stderr)
         return USAGE
     if options.iterations < 1 or options.devices < 1 or options.time_limit <= 0:
         print("carma: --iterations, --devices and --time-limit must be positive", file=sys.stderr)
         return USAGE
     return trace_script(Run(
-        output=options.output, script=words[0], arguments=words[1:], is_module=is_module, iterations=options.iterations,
-        seconds=options.time_limit, devices=options.devices, scratch=options.scratch, network=options.network,
+        output=options.output, program=program, iterations=options.iterations, seconds=options.time_limit,
+        devices=max(options.devices, ranks_named(words)), scratch=options.scratch, network=options.network,
     ))
 
 

@@ -34,6 +34,14 @@ def _strides(stride: Sequence[int], dimensions: int) -> tuple[int, int]:
     return int(stride[-2]), int(stride[-1])
 
 
+def in_format_of(result: torch.Tensor, data: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """cuDNN's result is in the format "channels last" where the data or the weight is. `meta` does not follow that everywhere."""
+    layout = {4: torch.channels_last, 5: torch.channels_last_3d}.get(data.dim())
+    if layout is None or not any(t.is_contiguous(memory_format=layout) and not t.is_contiguous() for t in (data, weight)):
+        return result
+    return result if result.is_contiguous(memory_format=layout) else torch.empty_like(result, memory_format=layout)
+
+
 def announce(
     trace: Trace,
     direction: str,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 
-from . import device_rules, recurrent
+from . import attention, device_rules, recurrent
+from .operands import named
 from .outputs import tensors_in
 from .storages import HOST
 
@@ -31,7 +32,7 @@ def replacements(memory: "MemoryMode") -> dict[str, Callable[..., Any]]:
     return {
         "dropout": only_on_gpu(_dropout),
         "one_hot": only_on_gpu(_one_hot),
-        "scaled_dot_product_attention": only_on_gpu(_attention),
+        "scaled_dot_product_attention": only_on_gpu(attention.run),
         **{name: _recurrent(memory, name, kernel) for name, kernel in recurrent.kernels().items()},
     }
 
@@ -57,7 +58,7 @@ def _recurrent(memory: "MemoryMode", name: str, kernel: Callable[..., Any]) -> C
 
 def _dropout(func, args, kwargs):
     """CUDA's fused kernel keeps a mask of one byte an element."""
-    tensor, probability, training = _named(("input", "p", "train"), args, kwargs)
+    tensor, probability, training = named(("input", "p", "train"), args, kwargs)
     if not training or probability == 0 or tensor.numel() == 0:
         return func(*args, **kwargs)
     return aten.native_dropout.default(tensor, probability, True)[0]
@@ -70,70 +71,3 @@ def _one_hot(func, args, kwargs):
     if classes < 0:
         classes = int(tensor.max().item()) + 1
     return tensor.new_zeros((*tensor.shape, classes)).scatter_(-1, tensor.unsqueeze(-1), 1)
-
-
-def _attention(func, args, kwargs):
-    """Flash attention for half precision, else the memory-efficient kernel; neither keeps the matrix of scores."""
-    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
-    query, key, value, mask, dropout, causal = _named(names, args, kwargs, (None, 0.0, False))
-    scale = kwargs.get("scale")
-    if kwargs.get("enable_gqa", False):
-        repeats = query.shape[-3] // key.shape[-3]
-        key, value = key.repeat_interleave(repeats, -3), value.repeat_interleave(repeats, -3)
-    if query.dim() != 4 or not hasattr(aten, "_scaled_dot_product_efficient_attention"):
-        return func(*args, **kwargs)
-    dropout = float(dropout)
-    keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value))
-    half = query.dtype in (torch.float16, torch.bfloat16)
-    if half and mask is None and query.shape[-1] <= 256 and query.shape[-1] == value.shape[-1]:
-        return _flash(query, key, value, dropout, causal, scale)
-    if query.shape[-1] % (8 if half else 4) or value.shape[-1] % (8 if half else 4):
-        return _scores(query, key, value, mask, dropout, causal, scale)
-    bias = None if mask is None else _bias(mask, query, key)
-    return aten._scaled_dot_product_efficient_attention.default(query, key, value, bias, keep, dropout, causal, scale=scale)[0]
-
-
-def _flash(query, key, value, dropout, causal, scale):
-    width = query.shape[-1]
-    padding = -width % 8
-    if padding:
-        query, key, value = (torch.nn.functional.pad(tensor, (0, padding)) for tensor in (query, key, value))
-        scale = scale or width**-0.5
-    result = aten._scaled_dot_product_flash_attention.default(query, key, value, dropout, causal, False, scale=scale)[0]
-    return result[..., :width] if padding else result
-
-
-def _bias(mask, query, key):
-    """A boolean mask becomes an additive one; rows are padded to the kernel's alignment, then repeated without a copy."""
-    if mask.dtype == torch.bool:
-        mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(mask.logical_not(), float("-inf"))
-    last = mask.shape[-1]
-    alignment = 8 if query.dtype in (torch.float16, torch.bfloat16) else 4
-    if last % alignment and last > 1:
-        mask = torch.nn.functional.pad(mask, (0, -last % alignment))[..., :last]
-    return mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
-
-
-def _scores(query, key, value, mask, dropout, causal, scale):
-    """The plain computation, which keeps the matrix of scores, for widths that no fused kernel takes."""
-    factor = (scale or query.shape[-1] ** -0.5) ** 0.5
-    scores = (query * factor) @ (key.transpose(-2, -1) * factor)
-    if causal:
-        mask = torch.ones_like(scores[0, 0], dtype=torch.bool).tril_()
-    if mask is not None:
-        if mask.dtype == torch.bool:
-            mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(mask.logical_not(), float("-inf"))
-        scores = scores + mask
-    weights = torch.softmax(scores, -1)
-    if dropout > 0:
-        weights = aten.native_dropout.default(weights, dropout, True)[0]
-    return weights @ value
-
-
-def _named(names: tuple[str, ...], args: Any, kwargs: Any, defaults: tuple[Any, ...] = ()) -> tuple[Any, ...]:
-    values = list(args[: len(names)])
-    missing = len(names) - len(defaults)
-    for position in range(len(values), len(names)):
-        name = names[position]
-        values.append(kwargs[name] if position < missing else kwargs.get(name, defaults[position - missing]))
-    return tuple(values)

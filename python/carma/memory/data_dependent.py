@@ -221,4 +221,6 @@ _RULES: dict[str, Callable[..., Any]] = {
     "aten._amp_foreach_non_finite_check_and_unscale_.default": _nothing,
     "aten._amp_update_scale_.default": _first,
     "torchvision.nms.default": _non_maximum_suppression,
+    # in place, by one kernel; `meta` does not have all of them
+    **{f"aten._fused_{name}_.{kind}": _nothing for name in ("sgd", "adam", "adamw", "adagrad") for kind in ("default", "tensor_lr")},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, Callable, Optional
 
 import torch
@@ -37,6 +38,12 @@ PLAIN_META = -2
 """Created by the script itself on the real `meta` device: it takes no memory anywhere."""
 
 
+@lru_cache(maxsize=None)
+def _has_operators(kind: type) -> bool:
+    """Whether a class of tensors has an implementation of its own of PyTorch's operators."""
+    return getattr(kind, "__torch_dispatch__", None) is not getattr(torch.Tensor, "__torch_dispatch__", None)
+
+
 class MemoryMode(TorchDispatchMode):
     """Follows the storages of what operators return."""
 
@@ -49,6 +56,7 @@ class MemoryMode(TorchDispatchMode):
         self.requested_device: Optional[int] = None  # set while a call that names a device is running
         self.current_device = 0
         self.check_devices = True
+        self.paused = 0  # while PyTorch works out shapes on fake tensors of its own
         self.number_crossed = False  # a tensor without dimensions in host memory went into an operator on a GPU
         self.moved: Optional[str] = None  # kind of what is being moved to a GPU, when known
         self.overrides: dict[Any, Callable[..., Any]] = {
@@ -59,8 +67,17 @@ class MemoryMode(TorchDispatchMode):
         }
         self._known: set[Any] = set()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Asked by PyTorch. Nothing is compiled here, so operators need not go through the compiler's wrapper: it costs time for each."""
+        return False
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if self.paused:
+            return func(*args, **kwargs)
+        if types and any(_has_operators(kind) for kind in types):
+            return NotImplemented  # tensors made of others, such as a rank's part of one: what is done with those is seen instead
         with unseen():
             self.storages.collect()
             if func not in self._known:
@@ -171,18 +188,18 @@ class MemoryMode(TorchDispatchMode):
         finally:
             self.requested_device = before
 
-    def _as_host_stand_ins(self, operands: Any) -> Any:
+    def _as_host_stand_ins(self, operands: Any, depth: int = 0) -> Any:
         """Work in host memory on stand-ins (a model tried out before it is moved) needs no real numbers either."""
         if isinstance(operands, torch.Tensor):
-            if operands.is_meta or operands.dim() == 0:
-                return operands
+            if operands.is_meta or operands.dim() == 0 and depth < 2:
+                return operands  # a number goes with any device, but not in a list, as of `stack`
             stand_in = torch.empty_strided(operands.shape, operands.stride(), dtype=operands.dtype, device="meta")
             constants.remember(self.storages.follow(stand_in, HOST, WEIGHT), operands, stand_in)
             return stand_in
         if type(operands) in (list, tuple):
-            return type(operands)(self._as_host_stand_ins(item) for item in operands)
+            return type(operands)(self._as_host_stand_ins(item, depth + 1) for item in operands)
         if isinstance(operands, dict):
-            return {name: self._as_host_stand_ins(item) for name, item in operands.items()}
+            return {name: self._as_host_stand_ins(item, depth + 1) for name, item in operands.items()}
         return operands
 
     def _indices_on_gpu(self, args):
@@ -199,9 +216,9 @@ class MemoryMode(TorchDispatchMode):
         device = self.device_of(args, kwargs)
         if device is None or device < 0:
             return self.run(func, args, kwargs)
-        result = func(*args, **kwargs)
-        self.note(result, device)
         data, weight, _, stride, _, _, transposed, _, groups = args
+        result = convolutions.in_format_of(func(*args, **kwargs), data, weight)
+        self.note(result, device)
         if device == 0:  # the format has no device for convolutions
             convolutions.announce(self.trace, convolutions.FORWARD, data, weight, result, stride, transposed, groups)
         return result

@@ -41,6 +41,8 @@ class ScriptView(Transfers, TorchFunctionMode):
             Tensor.cpu: self.cpu,
             Tensor.to: self.to,
             Tensor.type_as: self.type_as,
+            Tensor.data.__set__: self.set_data,
+            Tensor.grad.__set__: self.set_gradient,
             torch._C._nn._parse_to: self.parse_to,
             Tensor.numpy: self._numpy,
             Tensor.tolist: self._tolist,
@@ -48,7 +50,6 @@ class ScriptView(Transfers, TorchFunctionMode):
             Tensor.pin_memory: lambda args, kwargs: args[0],
             Tensor.is_pinned: lambda args, kwargs: False,
             Tensor.data_ptr: self._data_ptr,
-            Tensor.data.__set__: self._set_data,
         }
         self._rules[Tensor.__bool__] = self._truth(Tensor.__bool__)
         self._rules[Tensor.item] = self._item
@@ -97,6 +98,9 @@ class ScriptView(Transfers, TorchFunctionMode):
             with self.requesting(PLAIN_META):
                 return func(*args, **kwargs)
         kwargs = {name: value for name, value in kwargs.items() if name != "pin_memory"}
+        if args and isinstance(args[0], Tensor) and Tensor.is_meta.__get__(args[0]) and torch.device(named).type == "cpu":
+            with self.requesting(HOST):  # `zeros_like` of a stand-in
+                return func(*args, **{**kwargs, "device": "meta"})
         return func(*args, **kwargs)
 
     def _kind_of_new(self, args: Any) -> Optional[str]:
@@ -183,15 +187,6 @@ class ScriptView(Transfers, TorchFunctionMode):
             dtype = getattr(torch, target.rsplit(".", 1)[1]).dtype
             return self.move(tensor, self.memory.current_device, dtype)
         return tensor.type(*args[1:], **kwargs)
-
-    def _set_data(self, args, kwargs):
-        """`weight.data = values`: a parameter in host memory is a stand-in, and so must be what it gets."""
-        tensor, data = args
-        if Tensor.is_meta.__get__(tensor) and not Tensor.is_meta.__get__(data) and self.memory.storages.device(tensor) is not None:
-            data = self.memory.host_stand_ins(data)
-        if isinstance(tensor, torch.nn.Parameter):
-            self.memory.phases.own.weight_written()
-        return Tensor.data.__set__(tensor, data)
 
     def _data_ptr(self, args, kwargs):
         """Tensors with one storage must have one address: some libraries find shared weights by it."""

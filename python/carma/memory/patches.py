@@ -28,6 +28,10 @@ class Patches:
         if hasattr(owner, name):
             self.set(owner, name, value)
 
+    def on_undo(self, action: Callable[[], None]) -> None:
+        """Something else that ends with the trace."""
+        self._undo.append(action)
+
     def undo(self) -> None:
         while self._undo:
             self._undo.pop()()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 
@@ -24,6 +24,7 @@ class Stream:
     cuda_stream = 0
     stream_id = 0
     priority = 0
+    device_type = 1  # that of CUDA
 
     def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
         self.device = torch.device("cuda", 0)
@@ -79,7 +80,7 @@ class _StreamContext:
         return None
 
 
-def install(patches: Patches, view: "ScriptView", devices: int) -> None:
+def install(patches: Patches, view: "ScriptView", devices: Callable[[], int]) -> None:
     memory = view.memory
 
     def index_of(device: Any) -> int:
@@ -123,7 +124,7 @@ def install(patches: Patches, view: "ScriptView", devices: int) -> None:
     nothing = lambda *_, **__: None  # noqa: E731
     answers: dict[str, Any] = {
         "is_available": lambda: True,
-        "device_count": lambda: devices,
+        "device_count": devices,
         "current_device": lambda: memory.current_device,
         "set_device": set_device,
         "device": DeviceContext,
@@ -156,7 +157,7 @@ def install(patches: Patches, view: "ScriptView", devices: int) -> None:
         "is_current_stream_capturing": lambda: False,
         "initial_seed": lambda: 0,
         "get_rng_state": lambda *_, **__: torch.zeros(16, dtype=torch.uint8),
-        "get_rng_state_all": lambda: [torch.zeros(16, dtype=torch.uint8) for _ in range(devices)],
+        "get_rng_state_all": lambda: [torch.zeros(16, dtype=torch.uint8) for _ in range(devices())],
     }
     for name in (
         "init", "_lazy_init", "_lazy_call", "synchronize", "empty_cache", "ipc_collect", "manual_seed", "manual_seed_all", "seed",
@@ -192,13 +193,14 @@ def _compile(model: Any = None, *_: Any, **__: Any) -> Any:
     return (lambda function: function) if model is None else model
 
 
-def _install_accelerator(patches: Patches, memory: Any, devices: int, context: Any, set_device: Any) -> None:
+def _install_accelerator(patches: Patches, memory: Any, devices: Callable[[], int], context: Any, set_device: Any) -> None:
+    patches.set_where_present(torch._C, "_get_accelerator", lambda *_: torch.device("cuda"))
     accelerator = getattr(torch, "accelerator", None)
     if accelerator is None:
         return
     answers = {
         "is_available": lambda: True,
-        "device_count": lambda: devices,
+        "device_count": devices,
         "current_accelerator": lambda *_, **__: torch.device("cuda"),
         "current_device_index": lambda: memory.current_device,
         "current_device_idx": lambda: memory.current_device,

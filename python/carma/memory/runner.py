@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import runpy
 import sys
 import tempfile
-from dataclasses import dataclass, field
-from types import ModuleType
+from dataclasses import dataclass
 from typing import Iterator, Optional
 
-from . import distributed, failure, loaders, muting
+from . import deepspeed_kernels, distributed, failure, loaders, missing_checkpoints, muting, processes, programs, quantised_layers
 from .after_training import AfterTraining
 from .batches import Batches
+from .import_hooks import ImportHooks
 from .patches import Patches
 from .phases import TraceComplete
 from .session import Session
@@ -27,9 +26,7 @@ class Run:
     """What to run and how far."""
 
     output: str
-    script: str
-    arguments: list[str] = field(default_factory=list)
-    is_module: bool = False
+    program: programs.Program
     iterations: int = 3
     seconds: float = 120.0
     devices: int = 1
@@ -40,8 +37,8 @@ class Run:
 def trace_script(run: Run) -> int:
     """Writes the trace of a script and returns the exit code; failures are told on stderr."""
     output = os.path.abspath(run.output)
-    if not run.is_module and not os.path.isfile(run.script):
-        failure.report(failure.Failure(f"no such script: {run.script}"))
+    if run.program.is_missing():
+        failure.report(failure.Failure(f"no such script: {run.program.name}"))
         return USAGE
     with contextlib.ExitStack() as stack:
         scratch = run.scratch or stack.enter_context(tempfile.TemporaryDirectory(prefix="carma-"))
@@ -49,7 +46,7 @@ def trace_script(run: Run) -> int:
         stack.enter_context(_stdout_to_stderr())
         code, problem, session = _run(run, scratch)
         if problem is None:
-            session.trace.facts["script"] = run.script
+            session.trace.facts.setdefault("script", run.program.name)
             session.trace.write(output)
             return DONE
     failure.report(problem)
@@ -64,13 +61,23 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
     code, problem = DONE, None
     try:
         with time_limit(run.seconds), session:
-            sys.argv = [run.script, *run.arguments]
+            sys.argv = [run.program.script, *run.program.arguments]
+            hooks = ImportHooks()
+            hooks.install(patches)
             muting.install(patches, scratch, run.network)
             loaders.install(patches)
             batches.install(patches)
             after.install()
             distributed.install(session, patches)
-            _execute(run)
+            deepspeed_kernels.install(session, patches, hooks)
+            quantised_layers.install(session, patches, hooks)
+            missing_checkpoints.install(session, patches, hooks)
+            waiting = processes.install(session, patches, hooks)
+            try:
+                programs.run(run.program)
+                waiting.run_all()
+            finally:
+                waiting.close()
     except TraceComplete:
         pass
     except TimeLimitReached:
@@ -90,30 +97,16 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
             code, problem = FAILED, failure.of_exception(error)
     finally:
         patches.undo()
+    if session.failures and not session.phases.completed:
+        code, problem = FAILED, failure.of_exception(session.failures[0])
     if problem is None and not session.phases.completed:
-        code, problem = FAILED, failure.Failure(f"{run.script} ended without a step of an optimizer: nothing was trained")
+        code, problem = FAILED, failure.Failure(f"{run.program.name} ended without a step of an optimizer: nothing was trained")
     if problem is None and not any(line.startswith("+") for line in session.trace.lines):
-        code, problem = FAILED, failure.Failure(f"{run.script} trained without putting anything on a GPU")
+        code, problem = FAILED, failure.Failure(f"{run.program.name} trained without putting anything on a GPU")
     reason = session.refusal()
     if problem is None and reason is not None:
         code, problem = FAILED, failure.Failure(reason)
     return code, problem, session
-
-
-def _execute(run: Run) -> None:
-    """As `python script.py ARGS` or `python -m module ARGS` would."""
-    if run.is_module:
-        sys.path.insert(0, os.getcwd())
-        runpy.run_module(run.script, run_name="__main__", alter_sys=True)
-        return
-    sys.path.insert(0, os.path.dirname(os.path.abspath(run.script)))
-    main = ModuleType("__main__")
-    main.__file__ = run.script
-    main.__builtins__ = __builtins__
-    sys.modules["__main__"] = main  # dataclasses and pickle look names up there
-    with open(run.script, "rb") as file:
-        source = file.read()
-    exec(compile(source, run.script, "exec"), main.__dict__)
 
 
 @contextlib.contextmanager

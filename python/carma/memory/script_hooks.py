@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,19 +32,33 @@ def install(session: "Session", patches: Patches) -> None:
     _printing(session, patches)
     _saved_tensors(session, patches)
     _methods(session, patches)
+    _fake_tensors(session, patches)
     handle = torch.nn.modules.module.register_module_forward_pre_hook(_module_called(session))
     session.closers.append(handle.remove)
 
 
 def _module_called(session: "Session") -> Any:
+    seen: set[int] = set()
+
     def called(module: torch.nn.Module, inputs: Any) -> None:
         if session.phases.module_called():
             session.inputs.forward_begins(module, inputs)
             session.not_followed.forward_begins()
+        if id(module) not in seen:
+            seen.add(id(module))
+            _note_weights(session, module)
         session.weights.module_called(module, inputs)
         session.cross_check.module_called(module)
 
     return called
+
+
+def _note_weights(session: "Session", module: torch.nn.Module) -> None:
+    """Parameters of classes of their own (quantised ones) are made past `Parameter.__new__`."""
+    with unseen():
+        for parameter in module._parameters.values():
+            if parameter is not None and parameter.is_meta:
+                session.storages.reclassify(parameter, WEIGHT)
 
 
 def _parameters(session: "Session", patches: Patches) -> None:
@@ -131,9 +146,12 @@ def _optimizers(session: "Session", patches: Patches) -> None:
 def _python_functions(patches: Patches) -> None:
     """Functions written in Python run as they are, so that each built-in function that they call is seen by itself."""
 
+    disabled = torch._C._disabled_torch_function_impl
+
     def only_subclasses(*values: Any) -> bool:
         return any(
-            type(value) not in (torch.Tensor, torch.nn.Parameter) and hasattr(type(value), "__torch_function__")
+            type(value) not in (torch.Tensor, torch.nn.Parameter)
+            and getattr(type(value), "__torch_function__", disabled) is not disabled
             and isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter)
             for value in values
         )
@@ -221,6 +239,26 @@ def _saved_tensors(session: "Session", patches: Patches) -> None:
     patches.set(hooks, "__init__", init)
 
 
+def _fake_tensors(session: "Session", patches: Patches) -> None:
+    """PyTorch works out shapes of sharded tensors on fake ones, which take no memory."""
+    module = sys.modules.get("torch._subclasses.fake_tensor")
+    if module is None:
+        return
+    enter, leave = module.FakeTensorMode.__enter__, module.FakeTensorMode.__exit__
+
+    def entered(self):
+        result = enter(self)
+        session.memory.paused += 1
+        return result
+
+    def left(self, *error):
+        session.memory.paused -= 1
+        return leave(self, *error)
+
+    patches.set(module.FakeTensorMode, "__enter__", entered)
+    patches.set(module.FakeTensorMode, "__exit__", left)
+
+
 def _methods(session: "Session", patches: Patches) -> None:
     """Methods that must be replaced on the class: their arguments, or what they do with storages, never reach a function mode."""
     copy = torch.Tensor.__deepcopy__
@@ -235,6 +273,14 @@ def _methods(session: "Session", patches: Patches) -> None:
         return twin
 
     patches.set(torch.Tensor, "__deepcopy__", deepcopy)
+    resize = torch.UntypedStorage.resize_
+
+    def resized(self, size):
+        result = resize(self, size)
+        session.storages.resized(self)
+        return result
+
+    patches.set(torch.UntypedStorage, "resize_", resized)
     patches.set(torch.Tensor, "record_stream", lambda self, stream: None)
     patches.set(torch.nn.RNNBase, "flatten_parameters", lambda self: None)
 

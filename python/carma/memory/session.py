@@ -47,11 +47,12 @@ class Session:
         self.growth = StepGrowth(self.storages)
         self.phases.pass_ended = self.cross_check.pass_ended
         self.devices = devices
+        self.failures: list[Exception] = []  # of programs that the script started: it may have hidden them
         self.patches = Patches()
         self.closers: list[Callable[[], None]] = []
 
     def __enter__(self) -> "Session":
-        pretended_gpu.install(self.patches, self.view, self.devices)
+        pretended_gpu.install(self.patches, self.view, lambda: self.devices)
         self.not_followed.install(self.patches)
         script_hooks.install(self, self.patches)
         checkpoints.install(self, self.patches)
@@ -87,6 +88,10 @@ class Session:
                 f"tensors of {self.storages.adopted / MIB:,.0f} MiB were made where the dry run sees nothing (such as another thread). "
                 "They count from their first use on, so the estimate may be too low."
             )
+
+    def see_devices(self, count: int) -> None:
+        """A launcher starts so many ranks on this server: each has a GPU of its own."""
+        self.devices = self.trace.facts["devices"] = max(self.devices, count)
 
     def refusal(self) -> Optional[str]:
         """Why the trace cannot be used, if so."""

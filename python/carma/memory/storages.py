@@ -13,6 +13,12 @@ HOST = -1
 """Device of a tensor that the script believes to be in host memory, though it is on `meta`: parameters before `.cuda()`."""
 
 
+SHARDED = (
+    "parameters are gathered and freed layer by layer, on streams that do not share their free memory: "
+    "the job can reserve more than estimated."
+)
+
+
 class Record:
     """One tracked storage."""
 
@@ -30,6 +36,7 @@ class Record:
         self.watch: object = None
 
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _HAS_UNTYPED = hasattr(torch.Tensor, "untyped_storage")  # not in PyTorch 1.13
 
 
@@ -53,6 +60,8 @@ class Storages:
     def find(self, tensor: torch.Tensor) -> Optional[Record]:
         if not tensor.is_meta:
             return None
+        if type(tensor) not in _PLAIN:
+            tensor = getattr(tensor, "_local_tensor", tensor)  # a part of a tensor that is spread over ranks
         try:
             return self.records.get(storage_of(tensor)._cdata)
         except NotImplementedError:  # a tensor inside torch.func: its operators are seen with the tensors it wraps
@@ -112,6 +121,20 @@ class Storages:
             if record.device >= 0:
                 totals[record.device] = totals.get(record.device, 0) + record.size
         return totals
+
+    def resized(self, storage: torch.UntypedStorage) -> None:
+        """A storage that was emptied or filled again while its tensors live on, as sharding libraries do."""
+        record = self.records.get(storage._cdata)
+        if record is None or record.size == storage.nbytes():
+            return
+        record.size, record.constant = storage.nbytes(), None
+        if record.device == HOST:
+            return
+        if record.identity:
+            self.trace.free(record.identity)
+        record.identity = self.trace.allocate(record.size, record.kind, record.device) if record.size else 0
+        if record.size:
+            self.trace.note(SHARDED)
 
     def collect(self) -> None:
         """Notes frees where PyTorch cannot tell them by itself (before 2.1: storages have no lasting Python object)."""

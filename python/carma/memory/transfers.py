@@ -9,11 +9,20 @@ import torch
 
 from . import constants
 from .dispatch import PLAIN_META, MemoryMode, kind_of_moved
+from .events import WEIGHT
 from .outputs import tensors_in
 from .quiet import unseen
 from .storages import HOST
 
 Tensor = torch.Tensor
+
+
+STAND_IN_FROM = 1 << 20
+"""Elements from which a copy in host memory is a stand-in: parameters and states that are offloaded, not results to look at."""
+
+
+def _tracks_gradient(tensor: Tensor) -> bool:
+    return tensor.requires_grad and torch.is_grad_enabled()
 
 
 class Transfers:
@@ -73,10 +82,11 @@ class Transfers:
         device = self.memory.storages.device(tensor)
         if device is None or device == HOST:
             return tensor if dtype is None else tensor.to(dtype)
-        if self.memory.moved is not None:  # a whole module goes back: its parameters keep their identity
+        is_large = tensor.numel() >= STAND_IN_FROM and not _tracks_gradient(tensor)
+        if self.memory.moved is not None or is_large:  # a whole module goes back: its parameters keep their identity
             with self.requesting(HOST):
                 return torch.empty_like(tensor.detach(), dtype=dtype or tensor.dtype)
-        if tensor.requires_grad and torch.is_grad_enabled():
+        if _tracks_gradient(tensor):
             return _ToHost.apply(tensor, dtype, self)
         return constants.to_host(self.memory.storages, tensor.detach(), dtype)
 
@@ -141,6 +151,27 @@ class Transfers:
             if self.memory.storages.device(tensor) is not None:
                 return torch.empty_like(tensor.detach(), dtype=dtype or tensor.dtype)
             return tensor.to(device="meta", dtype=dtype or tensor.dtype, copy=copy)
+
+    def set_data(self, args: Any, kwargs: Any) -> None:
+        """`tensor.data = value`: one in host memory must be a stand-in where the tensor is one, and the other way round."""
+        tensor, value = args[0], args[1]
+        if isinstance(tensor, torch.nn.Parameter):
+            self.memory.phases.own.weight_written()
+        if isinstance(value, Tensor) and value.is_meta and not tensor.is_meta and hasattr(torch._C, "_swap_tensor_impl"):
+            torch._C._swap_tensor_impl(tensor, value.detach())
+            return
+        Tensor.data.__set__(tensor, self._alike(tensor, value))
+
+    def set_gradient(self, args: Any, kwargs: Any) -> None:
+        Tensor.grad.__set__(args[0], self._alike(args[0], args[1]))
+
+    def _alike(self, tensor: Tensor, value: Any) -> Any:
+        if not isinstance(value, Tensor) or value.is_meta or not tensor.is_meta or value.layout != torch.strided:
+            return value
+        with self.requesting(PLAIN_META):
+            stand_in = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+        constants.remember(self.memory.storages.follow(stand_in, HOST, WEIGHT), value, stand_in)
+        return stand_in
 
     def type_as(self, args: Any, kwargs: Any) -> Tensor:
         other = args[1] if len(args) > 1 else kwargs["other"]

@@ -115,7 +115,7 @@ impl Estimator {
                     add(&["--model", model]);
                 }
                 // Its Python is found in its own environment.
-                add(&["--python", interpreter, "--fallback-python", &text(&self.settings.python), "--"]);
+                add(&["--python", &interpreter, "--fallback-python", &text(&self.settings.python), "--"]);
                 command.extend_from_slice(script);
                 // It ends itself at its time limit; this is for scripts that block.
                 (command, Duration::from_secs_f64(seconds.get()) + STATIC_LIMIT)

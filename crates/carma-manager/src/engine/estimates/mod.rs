@@ -55,12 +55,19 @@ fn method(request: &JobRequest, settings: &EstimateConfig) -> Option<Method> {
     }
 }
 
-/// The Python interpreter and its arguments, where the job is a Python script.
-fn python_script(request: &JobRequest) -> Option<(&str, &[String])> {
+/// Commands that start a Python script once for each GPU. A dry run parses their options itself.
+const LAUNCHERS: [&str; 5] = ["torchrun", "accelerate", "accelerate-launch", "deepspeed", "fabric"];
+
+/// The Python interpreter and its arguments, where the job is a Python script, or a launcher of one.
+fn python_script(request: &JobRequest) -> Option<(String, &[String])> {
     let JobCommand::Program(words) = &request.command else { return None };
-    let (program, rest) = words.split_first()?;
+    let (program, rest) = words.split_first().filter(|(_, rest)| !rest.is_empty())?;
     let name = Path::new(program).file_name()?.to_str()?;
-    (name.starts_with("python") && !rest.is_empty()).then_some((program.as_str(), rest))
+    if name.starts_with("python") {
+        return Some((program.clone(), rest));
+    }
+    // The interpreter of a launcher is beside it.
+    LAUNCHERS.contains(&name).then(|| (Path::new(program).with_file_name("python").to_string_lossy().into_owned(), words.as_slice()))
 }
 
 /// What an estimate is for.

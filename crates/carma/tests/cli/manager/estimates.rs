@@ -55,6 +55,10 @@ fn a_dry_run_has_the_jobs_environment_and_leaves_no_processes() {
     assert_eq!(lab.outcome(job), Outcome::Succeeded, "it runs without an estimate");
     // Without its environment it has no such Python, and the job fails; its estimate need not.
     assert_eq!(estimated("python3.99", false).1, format!("{} \n", configured.display()));
+    // The Python of a launcher is beside it.
+    let beside = venv.join("bin/python");
+    python(&beside, &notes);
+    assert_eq!(estimated("torchrun", true).1, format!("{} {}\n", beside.display(), venv.display()));
     assert_eq!(fs::read_dir(lab.folder().join("estimates")).unwrap().count(), 0);
 }
 
