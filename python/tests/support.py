@@ -97,7 +97,7 @@ class ScriptTest(unittest.TestCase):
         outcome = tempfile.TemporaryDirectory()
         self.addCleanup(outcome.cleanup)
         output = Path(outcome.name) / "run.trace"
-        command = [sys.executable, "-W", "ignore", "-m", "carma.memory", "trace", *options, "-o", str(output), "--", "train.py", *arguments]
+        command = [sys.executable, "-W", "ignore", "-m", "carma.memory", "trace", "--json-errors", *options, "-o", str(output), "--", "train.py", *arguments]
         run = subprocess.run(
             command, cwd=path, capture_output=True, text=True, timeout=300,
             env={**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})},

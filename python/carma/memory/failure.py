@@ -14,6 +14,8 @@ from typing import Any, Optional
 
 import torch
 
+from . import reasons
+
 
 @dataclass
 class Failure:
@@ -45,7 +47,7 @@ def _is_users(file: str) -> bool:
 
 def of_exception(error: BaseException) -> Failure:
     """The last place in the user's own code on the way to the error."""
-    reason = _reason(error)
+    reason = reasons.reason_of(error)
     if isinstance(error, SyntaxError) and error.filename:
         return Failure(reason, error.filename, error.lineno, (error.text or "").strip())
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_users(frame.filename)]
@@ -56,19 +58,8 @@ def of_exception(error: BaseException) -> Failure:
     return Failure(reason, frame.filename, frame.lineno, code)
 
 
-def _reason(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    first = text.split(". ")[0] if len(text) > 300 else text
-    if isinstance(error, SystemExit):
-        return f"the script ended itself (exit code {error.code}) before a training iteration was complete"
-    if isinstance(error, NotImplementedError) and ("meta" in text.lower() or "Meta" in text):
-        return f"an operator cannot be run without its values: {first}"
-    if isinstance(error, MemoryError):
-        return "the script needs more host memory than there is"
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__
-
-
-def report(failure: Failure, stream: Any = None) -> None:
+def report(failure: Failure, as_json: bool = False, stream: Any = None) -> None:
     stream = stream or sys.stderr
-    print(f"carma: {failure}", file=stream)
-    print(failure.to_json(), file=stream, flush=True)
+    print(f"carma: {failure}", file=stream, flush=True)
+    if as_json:
+        print(failure.to_json(), file=stream, flush=True)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import runpy
+import shutil
+import signal
 import sys
 import tempfile
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Iterator, Optional
+from typing import Any, Iterator, Optional
 
-from . import distributed, failure, loaders, muting
+from . import descendants, distributed, failure, loaders, muting, reasons
 from .patches import Patches
 from .phases import TraceComplete
 from .session import Session
@@ -33,24 +35,27 @@ class Run:
     devices: int = 1
     scratch: Optional[str] = None
     network: bool = False
+    json_errors: bool = False
 
 
 def trace_script(run: Run) -> int:
     """Writes the trace of a script and returns the exit code; failures are told on stderr."""
     output = os.path.abspath(run.output)
     if not run.is_module and not os.path.isfile(run.script):
-        failure.report(failure.Failure(f"no such script: {run.script}"))
+        failure.report(failure.Failure(f"no such script: {run.script}"), run.json_errors)
         return USAGE
     with contextlib.ExitStack() as stack:
-        scratch = run.scratch or stack.enter_context(tempfile.TemporaryDirectory(prefix="carma-"))
+        stack.enter_context(_ended_by_signals())
+        scratch = run.scratch or stack.enter_context(_temporary_folder())
         os.makedirs(scratch, exist_ok=True)
+        stack.enter_context(_no_processes_left())
         stack.enter_context(_stdout_to_stderr())
         code, problem, session = _run(run, scratch)
         if problem is None:
             session.trace.facts["script"] = run.script
             session.trace.write(output)
             return DONE
-    failure.report(problem)
+    failure.report(problem, run.json_errors)
     return code
 
 
@@ -61,17 +66,21 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
     try:
         with time_limit(run.seconds), session:
             sys.argv = [run.script, *run.arguments]
-            muting.install(patches, scratch, run.network)
+            muting.install(session, patches, scratch, run.network)
             loaders.install(patches)
+            _keep_signals(patches)
             distributed.install(session, patches)
             _execute(run)
     except TraceComplete:
         pass
     except TimeLimitReached:
-        session.trace.facts["time_limit"] = run.seconds
+        if not session.phases.finished:  # else the last step was made in a thread of the script
+            session.trace.facts["time_limit"] = run.seconds
         if not session.phases.completed:
             reason = f"no training iteration was complete after {run.seconds:g} s: use a longer --time-limit"
-            code, problem = OUT_OF_TIME, failure.Failure(reason)
+            code, problem = OUT_OF_TIME, _of_thread(session) or failure.Failure(reason)
+    except Terminated:
+        code, problem = FAILED, failure.Failure("the dry run was ended from outside (SIGTERM)")
     except SystemExit as error:
         if not session.phases.completed:
             code, problem = FAILED, failure.of_exception(error)
@@ -81,13 +90,73 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
     finally:
         patches.undo()
     if problem is None and not session.phases.completed:
-        code, problem = FAILED, failure.Failure(f"{run.script} ended without a step of an optimizer: nothing was trained")
+        code, problem = FAILED, _of_thread(session) or failure.Failure(_nothing_trained(run, session))
     if problem is None and not any(line.startswith("+") for line in session.trace.lines):
-        code, problem = FAILED, failure.Failure(f"{run.script} trained without putting anything on a GPU")
+        text = f"{run.script} stays on the CPU: it trained without putting anything on a GPU (does it need an option such as --device cuda?)"
+        code, problem = FAILED, failure.Failure(text)
     reason = session.refusal()
     if problem is None and reason is not None:
         code, problem = FAILED, failure.Failure(reason)
     return code, problem, session
+
+
+def _of_thread(session: Session) -> Optional[failure.Failure]:
+    """An error in a thread of the script, which may be why nothing was trained."""
+    return None if session.thread_error is None else failure.of_exception(session.thread_error)
+
+
+def _nothing_trained(run: Run, session: Session) -> str:
+    framework = None if run.is_module else reasons.other_framework(run.script)
+    if framework is not None:
+        return f"{run.script} uses {framework}: only PyTorch scripts can be dry-run"
+    return f"{run.script} ended without a step of an optimizer: nothing was trained"
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[str]:
+    folder = tempfile.mkdtemp(prefix="carma-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # a process of the script may be writing still
+
+
+class Terminated(BaseException):
+    """SIGTERM. Not an `Exception`, so that a script does not handle it."""
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM leaves the script as an exception does, so that the scratch folder and the script's processes go."""
+
+    def stop(*_: Any) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _keep_signals(patches: Patches) -> None:
+    """Frameworks put handlers of their own in the place of those that end the dry run."""
+    handle = signal.signal
+
+    def of_script(number: Any, handler: Any) -> Any:
+        return signal.getsignal(number) if number in (signal.SIGTERM, signal.SIGALRM) else handle(number, handler)
+
+    patches.set(signal, "signal", of_script)
+
+
+@contextlib.contextmanager
+def _no_processes_left() -> Iterator[None]:
+    before = descendants.below(os.getpid())
+    descendants.adopt()
+    try:
+        yield
+    finally:
+        descendants.end_all(before)
 
 
 def _execute(run: Run) -> None:
