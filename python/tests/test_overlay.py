@@ -9,6 +9,7 @@ import mmap
 import os
 import shutil
 import sqlite3
+import sys
 import tarfile
 import tempfile
 import unittest
@@ -16,6 +17,7 @@ import zipfile
 from pathlib import Path
 
 from carma.memory import c_openers, overlay_functions
+from carma.memory.after_import import AfterImport
 from carma.memory.overlay import Overlay
 from carma.memory.patches import Patches
 
@@ -199,6 +201,25 @@ class Formats(OverlayTest):
             file["values"] = [1, 2, 3]
         with h5py.File("x.h5") as file:
             self.assertEqual([1, 2, 3], list(file["values"]))
+
+
+class Later(unittest.TestCase):
+    def test_a_module_is_changed_when_it_is_imported_not_when_it_is_asked_for(self) -> None:
+        changed = []
+        finder = AfterImport({"this_module_is_tiny": lambda module: changed.append(module.value)})
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "this_module_is_tiny.py").write_text("value = 7\n")
+            sys.path.insert(0, folder)
+            finder.install()
+            try:
+                self.assertIsNotNone(importlib.util.find_spec("this_module_is_tiny"))
+                self.assertEqual([], changed)
+                importlib.import_module("this_module_is_tiny")
+                self.assertEqual([7], changed)
+            finally:
+                finder.remove()
+                sys.path.remove(folder)
+                sys.modules.pop("this_module_is_tiny", None)
 
 
 if __name__ == "__main__":

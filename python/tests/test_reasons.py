@@ -28,6 +28,19 @@ class Sentences(ScriptTest):
         self.assertRegex(self.reason("import socket\nsocket.getaddrinfo('example.org', 80)"), r"needs the network.*--network")
         self.assertRegex(self.reason("def train():\n    from jax import numpy\ntrain()"), r"needs JAX: only PyTorch scripts")
 
+    def test_scalars_do_not_make_a_gpu_script(self) -> None:
+        self.assertIn("stays on the CPU", self.reason("""
+            import torch
+            policy = torch.nn.Linear(4, 2)
+            optimizer = torch.optim.Adam(policy.parameters())
+            for _ in range(4):
+                chosen = torch.distributions.Categorical(policy(torch.randn(1, 4)).softmax(1))
+                returns = torch.tensor([1.0, 2.0])
+                loss = torch.cat([-chosen.log_prob(chosen.sample()) * value for value in returns]).sum()
+                loss.backward()
+                optimizer.step()
+        """))
+
     def test_other_frameworks(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for source, framework in (("import flax.linen", "JAX"), ("from keras import layers", "Keras"), ("import torch, jax", None), ("x = (", None)):

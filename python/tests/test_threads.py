@@ -55,6 +55,14 @@ class Threads(unittest.TestCase):
         self.assertIsNone(session.thread_error)
         self.assertEqual(200, allocations(session.trace.lines).count(28))
 
+    def test_memory_shared_between_processes(self) -> None:
+        def work() -> None:
+            model = torch.nn.Linear(4, 4).cuda().share_memory()
+            self.assertTrue(model.weight.is_cuda)
+            self.assertEqual([1.0], torch.ones(1).share_memory_().tolist())
+
+        traced(work)
+
     def test_values_in_inference_mode(self) -> None:
         def work() -> None:
             model = torch.nn.Linear(4, 4).cuda()

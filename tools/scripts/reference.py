@@ -163,6 +163,12 @@ class Pretend(TorchFunctionMode):
             return self.moved(args[0], marked.has(args[1]), args[1].dtype, False)
         if func is torch._C._nn._parse_to:
             return func(*args, **kwargs)
+        if name == "dropout" and len(args) == 3 and marked.has(args[0]) and 0 < args[1] < 1 and args[2]:
+            return torch.native_dropout(args[0], args[1], True)[0]  # as CUDA does: the mask is of one byte an element
+        if name == "scaled_dot_product_attention" and kwargs.get("dropout_p"):
+            kwargs["dropout_p"] = 0.0  # with dropout the CPU has no fused attention, which CUDA has
+        if name in ("lstm", "gru", "rnn_tanh", "rnn_relu") and any(marked.has(tensor) for tensor in tensors(args)):
+            found["not_comparable"] = "the CPU's recurrent layers keep other tensors than cuDNN's"
         if func in (torch.Tensor.pin_memory,):
             return args[0]
         if func is torch.Tensor.numpy and marked.has(args[0]):
@@ -311,6 +317,9 @@ def simplify() -> None:
         loader(self, *args, **kwargs)
 
     torch.utils.data.DataLoader.__init__ = init
+    torch.nn.RNNBase.flatten_parameters = lambda self: None
+    torch.jit.trace = lambda function, *_, **__: function
+    torch.multiprocessing.spawn = lambda fn, args=(), *_, **__: fn(0, *args)
     torch.compile = lambda model=None, *_, **__: (lambda function: function) if model is None else model
     autocast = torch.autocast.__init__
 

@@ -27,8 +27,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
             sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[importlib.machinery.ModuleSpec]:
-        change = self._changes.pop(name, None)
-        if change is None:
+        if name not in self._changes:
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
@@ -38,7 +37,9 @@ class AfterImport(importlib.abc.MetaPathFinder):
 
                     def exec_module(module: ModuleType) -> None:
                         run(module)
-                        change(module)
+                        change = self._changes.pop(name, None)  # not before: libraries ask for modules without importing them
+                        if change is not None:
+                            change(module)
 
                     spec.loader.exec_module = exec_module  # type: ignore[method-assign]
                 return spec

@@ -50,6 +50,7 @@ def install(session: "Session", patches: Patches, scratch: str, network: bool) -
     overlay_functions.install(overlay, patches)
     session.to_read = overlay.to_read
     later = AfterImport({
+        "torch.utils.tensorboard.writer": lambda module: patches.set(module.SummaryWriter, "add_graph", lambda *_, **__: None),
         "safetensors": lambda module: saving.install_safe_open(session, patches, module),
         "safetensors.torch": lambda module: saving.install_safetensors(session, patches, module),
     })
@@ -156,3 +157,4 @@ def _no_compiled_models(patches: Patches) -> None:
                 file.write(MARK)
 
     patches.set_where_present(torch.jit, "save", save)
+    patches.set(torch.jit, "trace", lambda function, *_, **__: function)  # a traced model needs the memory of the model as it was written

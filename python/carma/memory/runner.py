@@ -91,12 +91,12 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
         patches.undo()
     if problem is None and not session.phases.completed:
         code, problem = FAILED, _of_thread(session) or failure.Failure(_nothing_trained(run, session))
-    if problem is None and not any(line.startswith("+") for line in session.trace.lines):
-        text = f"{run.script} stays on the CPU: it trained without putting anything on a GPU (does it need an option such as --device cuda?)"
-        code, problem = FAILED, failure.Failure(text)
     reason = session.refusal()
     if problem is None and reason is not None:
         code, problem = FAILED, failure.Failure(reason)
+    if problem is None and not session.trace.has_weights:
+        text = f"{run.script} stays on the CPU: it trained without putting anything on a GPU (does it need an option such as --device cuda?)"
+        code, problem = FAILED, failure.Failure(text)
     return code, problem, session
 
 

@@ -243,6 +243,13 @@ def _methods(session: "Session", patches: Patches) -> None:
 
     patches.set(torch.Tensor, "__deepcopy__", deepcopy)
     patches.set(torch.Tensor, "record_stream", lambda self, stream: None)
+    share = torch.Tensor.share_memory_
+
+    def share_memory(self):
+        with unseen():
+            return self if session.storages.device(self) is not None else share(self)  # tensors on a GPU are shared by themselves
+
+    patches.set(torch.Tensor, "share_memory_", share_memory)
     patches.set(torch.nn.RNNBase, "flatten_parameters", lambda self: None)
 
     class Generator(torch._C.Generator):
