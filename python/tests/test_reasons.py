@@ -16,6 +16,11 @@ from carma.memory import reasons
 from tests.support import PACKAGE, ScriptTest
 
 
+def _from(error: BaseException, cause: BaseException) -> BaseException:
+    error.__cause__ = cause
+    return error
+
+
 class Sentences(ScriptTest):
     def reason(self, source: str) -> str:
         result = self.run_script(source)
@@ -25,6 +30,7 @@ class Sentences(ScriptTest):
     def test_what_is_missing(self) -> None:
         self.assertRegex(self.reason("open('data/train.csv')"), r"needs /.*/data/train.csv, which does not exist")
         self.assertRegex(self.reason("import no_such_module.part"), r"needs the module 'no_such_module'.*--python")
+        self.assertIn("needs the module 'absent'", reasons.reason_of(_from(RuntimeError("x"), ModuleNotFoundError("No", name="absent"))))
         self.assertRegex(self.reason("import socket\nsocket.getaddrinfo('example.org', 80)"), r"needs the network.*--network")
         self.assertRegex(self.reason("def train():\n    from jax import numpy\ntrain()"), r"needs JAX: only PyTorch scripts")
 
@@ -56,7 +62,16 @@ class Sentences(ScriptTest):
                 raise OSError("Can't load the tokenizer") from cause
         except OSError as error:
             self.assertIn("needs the network", reasons.reason_of(error))
-        self.assertIn("ValueError: plain", reasons.reason_of(ValueError("plain")))
+        self.assertEqual("ValueError: plain", reasons.reason_of(ValueError("plain")))
+
+    def test_the_first_cause_is_told(self) -> None:
+        try:
+            try:
+                raise KeyError("field")
+            except KeyError as cause:
+                raise RuntimeError("An error occurred") from cause
+        except RuntimeError as error:
+            self.assertEqual("RuntimeError: An error occurred (from KeyError: 'field')", reasons.reason_of(error))
 
 
 class Ends(unittest.TestCase):

@@ -95,5 +95,29 @@ class Files(ScriptTest):
         self.assertEqual(["train.py"], result.files)
 
 
+class Kernels(ScriptTest):
+    @torch2("triton")
+    def test_triton_kernels_are_not_launched(self) -> None:
+        result = self.run_script("""
+            import torch, triton
+            import triton.language as tl
+            @triton.jit
+            def double(source, target, n, BLOCK: tl.constexpr):
+                where = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+                tl.store(target + where, tl.load(source + where, mask=where < n) * 2, mask=where < n)
+            weight = torch.nn.Parameter(torch.ones(1000, device="cuda"))
+            optimizer = torch.optim.SGD([weight], lr=0.1)
+            for _ in range(3):
+                known = torch.zeros(4, device="cuda")
+                target = torch.empty(1000, device="cuda")
+                double[(8,)](weight, target, 1000, BLOCK=128)
+                double[(1,)](weight, known, 4, BLOCK=4)
+                assert known.tolist() == [1.0] * 4, "unknown after the kernel"
+                (weight * target).sum().backward()
+                optimizer.step()
+        """)
+        self.assertEqual(0, result.code, result.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

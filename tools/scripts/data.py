@@ -198,8 +198,8 @@ def json_rows(folder: Path, kind: str, count: str = "200") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("train.json", "validation.json"):
         rows = [makers[kind](i) for i in range(int(count))]
-        is_list = kind in ("instruct", "conversations")
-        (folder / name).write_text(json.dumps(rows) if is_list else "\n".join(json.dumps(row) for row in rows))
+        whole = {"data": rows} if kind == "qa" else rows
+        (folder / name).write_text(json.dumps(whole) if kind in ("qa", "instruct", "conversations") else "\n".join(json.dumps(row) for row in rows))
 
 
 def audio(folder: Path, count: str = "12") -> None:
@@ -244,7 +244,7 @@ def planetoid(folder: Path) -> None:
 def metric(folder: Path, *names: str) -> None:
     """A metric of the `evaluate` library in a local folder of its name: it answers 0."""
     source = (
-        "import datasets, evaluate\n\n\nclass Made(evaluate.Metric):\n    def _info(self):\n"
+        "import datasets\nimport evaluate\n\n\nclass Made(evaluate.Metric):\n    def _info(self):\n"
         "        return evaluate.MetricInfo(description='', citation='', inputs_description='',\n"
         "                                   features=datasets.Features({'predictions': datasets.Value('int64'), 'references': datasets.Value('int64')}))\n\n"
         "    def _compute(self, predictions, references, **_):\n        return {'accuracy': 0.0}\n"

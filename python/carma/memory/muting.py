@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import torch
 
-from . import c_openers, overlay_functions, saving
+from . import c_openers, overlay_functions, saving, triton_kernels
 from .after_import import AfterImport
 from .overlay import Overlay
 from .patches import Patches
@@ -51,6 +52,7 @@ def install(session: "Session", patches: Patches, scratch: str, network: bool) -
     session.to_read = overlay.to_read
     later = AfterImport({
         "torch.utils.tensorboard.writer": lambda module: patches.set(module.SummaryWriter, "add_graph", lambda *_, **__: None),
+        **{name: functools.partial(triton_kernels.change, session, patches) for name in triton_kernels.MODULES},
         "safetensors": lambda module: saving.install_safe_open(session, patches, module),
         "safetensors.torch": lambda module: saving.install_safetensors(session, patches, module),
     })

@@ -32,18 +32,29 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or current.__context__
 
 
+def _raised_from(error: BaseException) -> Iterator[BaseException]:
+    """As `causes`, of those that were named by `raise ... from`."""
+    current: Optional[BaseException] = error
+    for _ in range(10):
+        if current is None:
+            return
+        yield current
+        current = current.__cause__
+
+
 def reason_of(error: BaseException) -> str:
     chain = list(causes(error))
     network = next((cause for cause in chain if _is_network(cause)), None)
     if network is not None and not isinstance(error, ModuleNotFoundError):
         return (f"the script needs the network, which a dry run leaves out ({_short(network)}): "
                 "use --network to allow it, or fetch what it downloads before")
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        module = error.name.partition(".")[0]
+    absent = next((cause for cause in _raised_from(error) if isinstance(cause, ModuleNotFoundError) and cause.name), None)
+    if absent is not None:
+        module = absent.name.partition(".")[0]
         framework = OTHER_FRAMEWORKS.get(module)
         if framework:
             return f"the script needs {framework}: only PyTorch scripts can be dry-run"
-        return f"the script needs the module {error.name!r}, which this interpreter does not have: install it, or name another one with --python"
+        return f"the script needs the module {absent.name!r}, which this interpreter does not have: install it, or name another one with --python"
     missing = next((cause for cause in chain if isinstance(cause, FileNotFoundError) and cause.filename is not None), None)
     if missing is not None:
         path = missing.filename if isinstance(missing.filename, str) else os.fsdecode(missing.filename)
@@ -69,7 +80,9 @@ def _plain(error: BaseException) -> str:
         return "the script needs more host memory than there is"
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    cause = list(_raised_from(error))[-1]
+    origin = "" if cause is error else f" (from {type(cause).__name__}: {_short(cause)})"
+    return f"{type(error).__name__}: {text}{origin}" if text or origin else type(error).__name__
 
 
 def _short(error: BaseException) -> str:
