@@ -39,5 +39,19 @@ class OldNames(unittest.TestCase):
         self.assertTrue(torch.distributions.Distribution._validate_args, "as it was before")
 
 
+class Sparse(unittest.TestCase):
+    def test_products_with_sparse_matrices(self) -> None:
+        def work() -> None:
+            where = torch.tensor([[0, 1, 2], [2, 0, 1]])
+            adjacency = torch.sparse_coo_tensor(where, torch.ones(3), (3, 3)).cuda()
+            model = torch.nn.Linear(8, 5).cuda()
+            output = torch.spmm(adjacency, model(torch.randn(3, 8).cuda()))
+            self.assertEqual((3, 5), tuple(output.shape))
+            output.sum().backward()
+            self.assertEqual((5, 8), tuple(model.weight.grad.shape))
+
+        traced(work)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -6,6 +6,7 @@ import gzip
 import json
 import pickle
 import random
+import string
 import struct
 import sys
 import wave
@@ -154,7 +155,7 @@ def text(folder: Path, *names: str) -> None:
     for name in names:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(_text(40) for _ in range(2000)))
+        path.write_text("\n".join([string.ascii_letters + string.digits + string.punctuation, *(_text(40) for _ in range(2000))]))
 
 
 def tokens(folder: Path, header: str = "no") -> None:

@@ -163,10 +163,6 @@ class Pretend(TorchFunctionMode):
             return self.moved(args[0], marked.has(args[1]), args[1].dtype, False)
         if func is torch._C._nn._parse_to:
             return func(*args, **kwargs)
-        if name == "dropout" and len(args) == 3 and marked.has(args[0]) and 0 < args[1] < 1 and args[2]:
-            return torch.native_dropout(args[0], args[1], True)[0]  # as CUDA does: the mask is of one byte an element
-        if name == "scaled_dot_product_attention" and kwargs.get("dropout_p"):
-            kwargs["dropout_p"] = 0.0  # with dropout the CPU has no fused attention, which CUDA has
         if name in ("lstm", "gru", "rnn_tanh", "rnn_relu") and any(marked.has(tensor) for tensor in tensors(args)):
             found["not_comparable"] = "the CPU's recurrent layers keep other tensors than cuDNN's"
         if func in (torch.Tensor.pin_memory,):
@@ -262,12 +258,29 @@ def note(optimizers) -> None:
     found.update(sums, steps=[count for count in steps.counts.values()])
 
 
+class Stream:
+    """A stream or an event; classes, because annotations name them."""
+
+    def __init__(self, *_, **__) -> None:
+        self.device = torch.device("cuda", 0)
+
+    def query(self) -> bool:
+        return True
+
+    def is_capturing(self) -> bool:
+        return False
+
+    def elapsed_time(self, _) -> float:
+        return 1.0
+
+    synchronize = wait = wait_stream = wait_event = record = record_event = lambda self, *_, **__: None  # noqa: E731
+
+
 def pretend_cuda() -> None:
     properties = SimpleNamespace(name="NVIDIA A100-SXM4-40GB", major=8, minor=0, total_memory=TOTAL, multi_processor_count=108, gcnArchName="",
                                  max_threads_per_multi_processor=2048, warp_size=32, is_integrated=0, is_multi_gpu_board=0, uuid="GPU-0")
     nothing = lambda *_, **__: None  # noqa: E731
-    stream = SimpleNamespace(synchronize=nothing, wait_stream=nothing, wait_event=nothing, record_event=nothing, query=lambda: True, is_capturing=lambda: False,
-                             device=torch.device("cuda", 0))
+    stream = Stream()
     answers = {
         "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0, "get_device_name": lambda *_, **__: properties.name,
         "get_device_capability": lambda *_, **__: (8, 0), "get_device_properties": lambda *_, **__: properties, "is_initialized": lambda: True,
@@ -275,8 +288,7 @@ def pretend_cuda() -> None:
         "memory_allocated": lambda *_, **__: marked.live, "max_memory_allocated": lambda *_, **__: marked.peak, "memory_reserved": lambda *_, **__: marked.live,
         "max_memory_reserved": lambda *_, **__: marked.peak, "current_stream": lambda *_, **__: stream, "get_rng_state": torch.get_rng_state,
         "get_rng_state_all": lambda: [torch.get_rng_state()], "memory_stats": lambda *_, **__: collections.defaultdict(int),
-        "device": lambda *_: contextlib.nullcontext(), "stream": lambda *_: contextlib.nullcontext(), "Stream": lambda *_, **__: stream,
-        "Event": lambda *_, **__: SimpleNamespace(record=nothing, synchronize=nothing, elapsed_time=lambda _: 1.0, wait=nothing, query=lambda: True),
+        "device": lambda *_, **__: contextlib.nullcontext(), "stream": lambda *_, **__: contextlib.nullcontext(), "Stream": Stream, "Event": Stream,
         "get_arch_list": lambda: ["sm_80"],
     }
     for name in ("init", "_lazy_init", "_lazy_call", "set_device", "synchronize", "empty_cache", "manual_seed", "manual_seed_all", "seed_all", "ipc_collect",
@@ -318,6 +330,17 @@ def simplify() -> None:
 
     torch.utils.data.DataLoader.__init__ = init
     torch.nn.RNNBase.flatten_parameters = lambda self: None
+    functions = torch.nn.functional
+    plain_dropout, attention = functions.dropout, functions.scaled_dot_product_attention
+
+    def dropout(input, p=0.5, training=True, inplace=False):
+        """As CUDA does: the mask is of one byte an element."""
+        fused = training and 0 < p < 1 and marked.has(input) and not inplace
+        return torch.native_dropout(input, p, True)[0] if fused else plain_dropout(input, p, training, inplace)
+
+    functions.dropout = dropout
+    # with dropout the CPU has no fused attention, which CUDA has
+    functions.scaled_dot_product_attention = lambda q, k, v, attn_mask=None, dropout_p=0.0, *rest, **named: attention(q, k, v, attn_mask, 0.0, *rest, **named)
     torch.jit.trace = lambda function, *_, **__: function
     torch.multiprocessing.spawn = lambda fn, args=(), *_, **__: fn(0, *args)
     torch.compile = lambda model=None, *_, **__: (lambda function: function) if model is None else model

@@ -10,6 +10,7 @@ from . import constants
 from .outputs import tensors_in
 from .storages import Storages
 
+SPARSE_PRODUCTS = ("aten::mm", "aten::mv", "aten::addmm", "aten::_sparse_mm", "aten::_sparse_addmm")
 LIMIT = 1 << 24
 """Elements of all operands together; a larger operator is refused."""
 
@@ -17,6 +18,9 @@ LIMIT = 1 << 24
 def run(storages: Storages, func: Any, args: Any, kwargs: Any) -> Any:
     """To be called while the error of the operator on `meta` is handled: it is raised again where there is no other way."""
     operands = [tensor for tensor in tensors_in((args, kwargs)) if tensor.is_meta]
+    if func._schema.name in SPARSE_PRODUCTS and any(tensor.layout != torch.strided for tensor in operands):
+        left, right = args[-2:] if func._schema.name.endswith("addmm") else args[:2]
+        return torch.empty((left.shape[0], *right.shape[1:]), dtype=right.dtype, device="meta")
     if not operands or sum(tensor.numel() for tensor in operands) > LIMIT or any(tensor.layout != torch.strided for tensor in operands):
         raise
     hosts = {id(tensor): constants.to_host(storages, tensor.detach()) for tensor in operands}
