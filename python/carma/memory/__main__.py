@@ -45,7 +45,8 @@ def _has_torch() -> bool:
     try:
         import torch  # noqa: F401
     except ImportError as error:
-        print(f"carma: {sys.executable} has no PyTorch ({error}): name the interpreter of your training scripts with --python", file=sys.stderr)
+        told = f"carma: {sys.executable} has no PyTorch ({error}): name the interpreter of your training scripts with --python"
+        print(told, file=sys.stderr)
         return False
     return True
 

@@ -40,7 +40,9 @@ def run(storages: Storages, func: Any, args: Any, kwargs: Any) -> Any:
     given = {id(hosts[id(tensor)]): tensor for tensor in operands}
 
     def to_meta(tensor: torch.Tensor) -> torch.Tensor:
-        return given[id(tensor)] if id(tensor) in given else torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+        if id(tensor) in given:
+            return given[id(tensor)]
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
     try:
         with torch.no_grad():

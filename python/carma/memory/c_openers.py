@@ -17,7 +17,8 @@ FUNCTIONS: dict[str, dict[str, str]] = {
     "sqlite3": {"connect": CHANGE},
     "sqlite3.dbapi2": {"connect": CHANGE},
     "pyarrow": {
-        "memory_map": READ, "create_memory_map": WRITE, "input_stream": READ, "output_stream": WRITE, "OSFile": READ, "MemoryMappedFile": READ,
+        "memory_map": READ, "create_memory_map": WRITE, "input_stream": READ, "output_stream": WRITE, "OSFile": READ,
+        "MemoryMappedFile": READ,
     },
     "pyarrow.parquet": {"read_table": READ, "read_schema": READ, "read_metadata": READ, "ParquetFile": READ, "write_table": WRITE_SECOND,
                         "ParquetWriter": WRITE},

@@ -12,7 +12,7 @@ _ROUNDS = 20
 
 
 def adopt() -> None:
-    """Grandchildren whose parent ends become children of this process, so that they are found at the end. Linux only; no matter elsewhere."""
+    """Grandchildren whose parent ends become children of this process, and are found at the end. Linux only."""
     try:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     except (OSError, AttributeError):

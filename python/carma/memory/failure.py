@@ -39,7 +39,8 @@ def _foreign_folders() -> tuple[str, ...]:
     folders = {os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abspath(torch.__file__))}
     folders |= {sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     folders |= set(getattr(site, "getsitepackages", list)()) | {site.getusersitepackages(), "/usr/lib/python3/dist-packages"}
-    folders |= {folder for folder in sys.path if any(glob.iglob(os.path.join(glob.escape(folder), "*.dist-info")))}  # of `pip install --target`
+    # of `pip install --target`
+    folders |= {folder for folder in sys.path if any(glob.iglob(os.path.join(glob.escape(folder), "*.dist-info")))}
     return tuple(os.path.realpath(folder) + os.sep for folder in folders)
 
 

@@ -18,8 +18,8 @@ LEFT_ALONE = ("/dev/", "/proc/", "/sys/")
 REAL: dict[str, Callable[..., Any]] = {
     name: getattr(os, name)
     for name in (
-        "open", "mkdir", "stat", "lstat", "listdir", "scandir", "remove", "unlink", "rmdir", "rename", "replace", "access", "link", "symlink",
-        "readlink", "chmod", "utime", "truncate", "mkfifo", "chown", "statvfs", "chdir", "getcwd", "listxattr", "getxattr", "setxattr",
+        "open", "mkdir", "stat", "lstat", "listdir", "scandir", "remove", "unlink", "rmdir", "rename", "replace", "access", "link",
+        "symlink", "readlink", "chmod", "utime", "truncate", "mkfifo", "chown", "statvfs", "chdir", "getcwd", "listxattr", "getxattr", "setxattr",
     )
     if hasattr(os, name)
 }
@@ -107,7 +107,8 @@ class Overlay:
         """As `to_write`, for a file that is changed in place: it is copied first."""
         target = self.to_write(path)
         key = self.key(path)
-        if target is not path and key is not None and not exists(target) and not self.is_hidden(key) and os.path.isfile(target[len(self.files):]):
+        is_new = target is not path and key is not None and not exists(target)
+        if is_new and not self.is_hidden(key) and os.path.isfile(key):
             self.copy(key, target)
         return target
 

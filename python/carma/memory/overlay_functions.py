@@ -26,8 +26,8 @@ def install(overlay: Overlay, patches: Patches) -> None:
         if module in sys.modules:
             patches.set_where_present(sys.modules[module], name, opener)
     functions: dict[str, Callable[..., Any]] = {
-        "open": _os_open(overlay), "listdir": _listdir(overlay), "scandir": _scandir(overlay), "access": _access(overlay), "mkdir": _mkdir(overlay),
-        "readlink": _readlink(overlay), "symlink": _symlink(overlay), "link": _link(overlay), "chdir": overlay.change_folder,
+        "open": _os_open(overlay), "listdir": _listdir(overlay), "scandir": _scandir(overlay), "access": _access(overlay),
+        "mkdir": _mkdir(overlay), "readlink": _readlink(overlay), "symlink": _symlink(overlay), "link": _link(overlay), "chdir": overlay.change_folder,
         "getcwd": lambda: overlay.folder, "getcwdb": lambda: os.fsencode(overlay.folder), "truncate": _truncate(overlay),
     }
     functions.update({name: _reading(overlay, name) for name in ("stat", "lstat", "statvfs", "listxattr", "getxattr") if name in REAL})
@@ -48,7 +48,7 @@ def install(overlay: Overlay, patches: Patches) -> None:
 
 
 def _temporary_files(overlay: Overlay, patches: Patches) -> None:
-    """Temporary files are made in the scratch folder itself, where libraries in C find them too. So are modules that transformers writes and imports."""
+    """Temporary files are in the scratch folder itself, where C finds them too; so are modules that transformers writes and imports."""
     folder = os.path.join(overlay.scratch, "tmp")
     if not exists(folder):
         REAL["mkdir"](folder)

@@ -12,9 +12,10 @@ OTHER_FRAMEWORKS = {
     "mindspore": "MindSpore", "chainer": "Chainer",
 }
 OFFLINE_WORDS = (
-    "offline mode", "outgoing traffic has been disabled", "couldn't connect to", "no connections in a dry run", "Temporary failure in name resolution",
-    "Max retries exceeded", "We couldn't connect", "Connection refused", "Network is unreachable", "Name or service not known", "Connection error",
-    "cannot find the requested files in the local cache", "LocalEntryNotFoundError", "OfflineModeIsEnabled", "is not a local folder and is not a valid",
+    "offline mode", "outgoing traffic has been disabled", "couldn't connect to", "no connections in a dry run",
+    "Temporary failure in name resolution", "Max retries exceeded", "Connection refused", "Network is unreachable",
+    "Name or service not known", "Connection error", "cannot find the requested files in the local cache", "LocalEntryNotFoundError",
+    "OfflineModeIsEnabled", "is not a local folder and is not a valid",
 )
 NO_WEIGHTS = (
     "the model ran on a GPU but has no weights on a GPU, so the estimate would be too low: "
@@ -54,7 +55,8 @@ def reason_of(error: BaseException) -> str:
         framework = OTHER_FRAMEWORKS.get(module)
         if framework:
             return f"the script needs {framework}: only PyTorch scripts can be dry-run"
-        return f"the script needs the module {absent.name!r}, which this interpreter does not have: install it, or name another one with --python"
+        return (f"the script needs the module {absent.name!r}, which this interpreter does not have: "
+                "install it, or name another one with --python")
     missing = next((cause for cause in chain if isinstance(cause, FileNotFoundError) and cause.filename is not None), None)
     if missing is not None:
         path = missing.filename if isinstance(missing.filename, str) else os.fsdecode(missing.filename)

@@ -71,13 +71,16 @@ def _reduction(session: "Session", patches: Patches) -> None:
             if record is None:
                 return reduce(self, protocol)
             values = constants.known(session.storages, self)
-            facts = (storage_of(self)._cdata, record.size, record.device, self.dtype, tuple(self.shape), self.stride(), self.storage_offset())
+            place = (tuple(self.shape), self.stride(), self.storage_offset())
+            facts = (storage_of(self)._cdata, record.size, record.device, self.dtype, *place)
             return restored, (*facts, self.requires_grad, None if values is None else values.clone())
 
     patches.set(torch.Tensor, "__reduce_ex__", reduce_ex)
 
 
-def restored(key: int, size: int, device: int, dtype: torch.dtype, shape: Any, stride: Any, offset: int, requires_grad: bool, values: Any) -> torch.Tensor:
+def restored(
+    key: int, size: int, device: int, dtype: torch.dtype, shape: Any, stride: Any, offset: int, requires_grad: bool, values: Any,
+) -> torch.Tensor:
     """Called by whoever reads such a file."""
     session = _session
     if session is None:
