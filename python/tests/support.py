@@ -104,7 +104,8 @@ class ScriptTest(unittest.TestCase):
         self.addCleanup(outcome.cleanup)
         output = Path(outcome.name) / "run.trace"
         script = [*launcher, "train.py", *arguments]
-        command = [sys.executable, "-W", "ignore", "-m", "carma.memory", "trace", *options, "-o", str(output), "--", *script]
+        trace = [sys.executable, "-W", "ignore", "-m", "carma.memory", "trace", "--json-errors"]
+        command = [*trace, *options, "-o", str(output), "--", *script]
         path_of_modules = os.pathsep.join(filter(None, (str(PACKAGE), os.environ.get("PYTHONPATH"))))
         run = subprocess.run(
             command, cwd=path, capture_output=True, text=True, timeout=300,

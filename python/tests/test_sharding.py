@@ -14,7 +14,7 @@ from carma.memory import distributed
 from carma.memory.patches import Patches
 from carma.memory.phases import TraceComplete
 from carma.memory.session import Session
-from tests.support import allocations, IS_TORCH_2, ScriptTest, allocations, between, torch2
+from tests.support import IS_TORCH_2, ScriptTest, allocations, between, torch2
 
 WIDTH, LAYERS = 256, 4
 LAYER = WIDTH * WIDTH + WIDTH

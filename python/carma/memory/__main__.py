@@ -16,6 +16,7 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("--devices", type=int, default=1, help="GPUs that the script finds (1)")
     trace.add_argument("--scratch", metavar="DIR", help="folder that the script's writes go to (a temporary one)")
     trace.add_argument("--network", action="store_true", help="let the script open connections")
+    trace.add_argument("--json-errors", action="store_true", help="end stderr with one JSON line when the script fails, for programs")
     trace.add_argument("-o", "--output", required=True, metavar="FILE", help="where the trace is written")
     trace.add_argument("script", nargs=argparse.REMAINDER, help="-- train.py ARGS, -- -m module ARGS, or -- torchrun OPTIONS train.py ARGS")
     describe = commands.add_parser("describe", help="write the description of a model")
@@ -40,7 +41,19 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     return _trace(options)
 
 
+def _has_torch() -> bool:
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        told = f"carma: {sys.executable} has no PyTorch ({error}): name the interpreter of your training scripts with --python"
+        print(told, file=sys.stderr)
+        return False
+    return True
+
+
 def _trace(options: argparse.Namespace) -> int:
+    if not _has_torch():
+        return 2
     from .programs import parse_script, ranks_named
     from .runner import USAGE, Run, trace_script
 
@@ -55,6 +68,7 @@ def _trace(options: argparse.Namespace) -> int:
     return trace_script(Run(
         output=options.output, program=program, iterations=options.iterations, seconds=options.time_limit,
         devices=max(options.devices, ranks_named(words)), scratch=options.scratch, network=options.network,
+        json_errors=options.json_errors,
     ))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from typing import TYPE_CHECKING, Any, Optional
 
 import torch
@@ -10,6 +11,7 @@ import torch
 from .events import BUFFER
 from .patches import Patches
 from .quiet import unseen
+from .storages import HOST
 
 if TYPE_CHECKING:
     from .session import Session
@@ -17,16 +19,19 @@ if TYPE_CHECKING:
 
 def install(session: "Session", patches: Patches) -> None:
     load = torch.load
-    placement = Placement(session)
+    placement = session.placement = Placement(session)
 
     @functools.wraps(load)
     def load_and_place(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
         before, placement.map_location = placement.map_location, map_location
+        placement.asked = map_location
+        placement.is_loading = True
         try:
             with unseen():
-                return load(f, placement.in_host_memory, *args, **kwargs)
+                return load(session.to_read(f) if isinstance(f, (str, os.PathLike)) else f, placement.in_host_memory, *args, **kwargs)
         finally:
-            placement.map_location = before
+            placement.map_location = placement.asked = before
+            placement.is_loading = False
             placement.forget()
 
     legacy = torch.serialization._legacy_load
@@ -48,12 +53,16 @@ class Placement:
     def __init__(self, session: "Session") -> None:
         self._session = session
         self.map_location: Any = None
+        self.asked: Any = None
+        self.is_loading = False
+        self.stand_ins: dict[tuple[int, Optional[int]], torch.Tensor] = {}
         self._gpus: dict[int, int] = {}
         self._placed: dict[int, tuple[Any, torch.Tensor]] = {}
 
     def forget(self) -> None:
         self._gpus.clear()
         self._placed.clear()
+        self.stand_ins.clear()
 
     def in_host_memory(self, storage: Any, location: str) -> Any:
         """Called by `torch.load` with each storage."""
@@ -76,8 +85,14 @@ class Placement:
                 self._placed[key] = storage, view.move(whole, index, None)  # a storage that is gone would leave its address to another
         return self._placed[key][1].as_strided(size, stride, offset)
 
+    def of_stand_in(self, device: int) -> Optional[int]:
+        """The GPU that a stand-in in a file goes to, which was on a device of `storages`; None for host memory."""
+        return self._place(None, "cpu" if device == HOST else f"cuda:{device}", self.asked)
+
     def _gpu(self, storage: Any, location: str) -> Optional[int]:
-        wanted = self.map_location
+        return self._place(storage, location, self.map_location)
+
+    def _place(self, storage: Any, location: str, wanted: Any) -> Optional[int]:
         if isinstance(wanted, dict):
             wanted = wanted.get(location, location)
         elif callable(wanted):

@@ -162,6 +162,11 @@ def _has_constant(storages: Storages, tensor: torch.Tensor) -> bool:
     return record is not None and record.constant is not None
 
 
+def forget(storages: Storages, tensor: torch.Tensor) -> None:
+    """For writers that are no operators."""
+    _drop(storages, tensor)
+
+
 def _drop(storages: Storages, operand: Any, only_uniform: bool = False) -> None:
     for tensor in operand if isinstance(operand, (list, tuple)) else [operand]:
         if isinstance(tensor, torch.Tensor) and tensor.is_meta:

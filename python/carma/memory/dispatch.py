@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import threading
 from functools import lru_cache
 from typing import Any, Callable, Optional
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import constants, convolutions, data_dependent, device_rules, scratch_memory, value_checks
+from . import by_values, constants, convolutions, data_dependent, device_rules, scratch_memory, value_checks
 from .events import ACTIVATION, INPUT, TEMPORARY, WEIGHT, Trace
 from .outputs import tensors_in
 from .phases import BETWEEN, Phases
@@ -44,6 +45,13 @@ def _has_operators(kind: type) -> bool:
     return getattr(kind, "__torch_dispatch__", None) is not getattr(torch.Tensor, "__torch_dispatch__", None)
 
 
+class _OfThread(threading.local):
+    """What a call under way in one thread is about; other threads have calls of their own."""
+
+    requested_device: Optional[int] = None
+    moved: Optional[str] = None
+
+
 class MemoryMode(TorchDispatchMode):
     """Follows the storages of what operators return."""
 
@@ -53,12 +61,11 @@ class MemoryMode(TorchDispatchMode):
         self.storages = storages
         self.phases = phases
         self.branches = ValueBranches(trace)
-        self.requested_device: Optional[int] = None  # set while a call that names a device is running
         self.current_device = 0
         self.check_devices = True
         self.paused = 0  # while PyTorch works out shapes on fake tensors of its own
         self.number_crossed = False  # a tensor without dimensions in host memory went into an operator on a GPU
-        self.moved: Optional[str] = None  # kind of what is being moved to a GPU, when known
+        self._thread = _OfThread()
         self.overrides: dict[Any, Callable[..., Any]] = {
             aten.convolution.default: self._convolution,
             aten.convolution_backward.default: self._convolution_backward,
@@ -71,6 +78,24 @@ class MemoryMode(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         """Asked by PyTorch. Nothing is compiled here, so operators need not go through the compiler's wrapper: it costs time for each."""
         return False
+
+    @property
+    def requested_device(self) -> Optional[int]:
+        """Set while a call that names a device is running."""
+        return self._thread.requested_device
+
+    @requested_device.setter
+    def requested_device(self, device: Optional[int]) -> None:
+        self._thread.requested_device = device
+
+    @property
+    def moved(self) -> Optional[str]:
+        """Kind of what is being moved to a GPU, when known."""
+        return self._thread.moved
+
+    @moved.setter
+    def moved(self, kind: Optional[str]) -> None:
+        self._thread.moved = kind
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -95,6 +120,14 @@ class MemoryMode(TorchDispatchMode):
         rule = data_dependent.rule_of(str(func)) or value_checks.rule_of(str(func))
         if rule is not None:
             self.overrides[func] = lambda func, args, kwargs: rule(self, func, args, kwargs)
+        elif func not in self.overrides and _is_made_of_others(func):
+            self.overrides[func] = self._in_parts
+
+    def _in_parts(self, func, args, kwargs):
+        """In inference mode operators that are made of others arrive whole."""
+        with self:
+            result = func.decompose(*args, **kwargs)
+        return self.run(func, args, kwargs) if result is NotImplemented else result
 
     def namespaces(self) -> set[str]:
         """Of the operators that ran: `aten` for PyTorch's own."""
@@ -114,7 +147,10 @@ class MemoryMode(TorchDispatchMode):
             self.storages.follow(result, HOST, WEIGHT)
             return result
         shadow = constants.before(self.storages, func, args, kwargs)
-        result = func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except NotImplementedError:
+            result = by_values.run(self.storages, func, args, kwargs)
         self.note(result, *self._place_of_result(device, assumed, kwargs))
         if device is not None and device >= 0:
             if func in MATRIX_PRODUCTS:
@@ -264,6 +300,11 @@ class MemoryMode(TorchDispatchMode):
             destination.copy_(constants.to_host(self.storages, source, destination.dtype).expand_as(destination))
             return destination
         return self.run(func, args, kwargs)
+
+
+def _is_made_of_others(func: Any) -> bool:
+    name = func.name() if callable(getattr(func, "name", None)) and hasattr(func, "decompose") else ""
+    return bool(name) and torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
 
 
 def kind_of_moved(tensor: torch.Tensor) -> Optional[str]:

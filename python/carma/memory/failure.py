@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import json
 import linecache
 import os
@@ -14,6 +15,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Optional
 
 import torch
+
+from . import reasons
 
 
 @dataclass
@@ -38,6 +41,8 @@ def _foreign_folders() -> tuple[str, ...]:
     folders = {os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abspath(torch.__file__))}
     folders |= {sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     folders |= set(getattr(site, "getsitepackages", list)()) | {site.getusersitepackages(), "/usr/lib/python3/dist-packages"}
+    # of `pip install --target`
+    folders |= {folder for folder in sys.path if any(glob.iglob(os.path.join(glob.escape(folder), "*.dist-info")))}
     return tuple(os.path.realpath(folder) + os.sep for folder in folders)
 
 
@@ -49,7 +54,7 @@ def is_users(file: str) -> bool:
 
 def of_exception(error: BaseException) -> Failure:
     """The last place in the user's own code on the way to the error."""
-    reason = _reason(error)
+    reason = reasons.reason_of(error)
     if isinstance(error, SyntaxError) and error.filename:
         return Failure(reason, error.filename, error.lineno, (error.text or "").strip())
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
@@ -60,19 +65,8 @@ def of_exception(error: BaseException) -> Failure:
     return Failure(reason, frame.filename, frame.lineno, code)
 
 
-def _reason(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    first = text.split(". ")[0] if len(text) > 300 else text
-    if isinstance(error, SystemExit):
-        return f"the script ended itself (exit code {error.code}) before a training iteration was complete"
-    if isinstance(error, NotImplementedError) and ("meta" in text.lower() or "Meta" in text):
-        return f"an operator cannot be run without its values: {first}"
-    if isinstance(error, MemoryError):
-        return "the script needs more host memory than there is"
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__
-
-
-def report(failure: Failure, stream: Any = None) -> None:
+def report(failure: Failure, as_json: bool = False, stream: Any = None) -> None:
     stream = stream or sys.stderr
-    print(f"carma: {failure}", file=stream)
-    print(failure.to_json(), file=stream, flush=True)
+    print(f"carma: {failure}", file=stream, flush=True)
+    if as_json:
+        print(failure.to_json(), file=stream, flush=True)

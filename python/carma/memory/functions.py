@@ -183,6 +183,8 @@ class ScriptView(Transfers, TorchFunctionMode):
                 return tensor.type()
             return f"torch.{'' if device == HOST else 'cuda.'}{_TYPES.get(tensor.dtype, 'Tensor')}"
         target = args[1] if len(args) > 1 else kwargs["dtype"]
+        if isinstance(target, type):
+            target = f"{target.__module__}.{target.__name__}"
         if isinstance(target, str) and target.startswith("torch.cuda."):
             dtype = getattr(torch, target.rsplit(".", 1)[1]).dtype
             return self.move(tensor, self.memory.current_device, dtype)

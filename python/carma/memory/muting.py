@@ -1,7 +1,8 @@
-"""A dry run leaves no traces: no files outside the scratch folder, no connections, no experiment trackers, no checkpoints."""
+"""A dry run leaves no traces: no files outside the scratch folder, no connections, no experiment trackers."""
 
 from __future__ import annotations
 
+import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -9,12 +10,17 @@ import os
 import socket
 import sys
 from types import ModuleType
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import torch
 
+from . import c_openers, overlay_functions, saving, triton_kernels
+from .after_import import AfterImport
 from .overlay import Overlay
 from .patches import Patches
+
+if TYPE_CHECKING:
+    from .session import Session
 
 TRACKERS = ("wandb", "mlflow", "neptune", "comet_ml", "clearml", "aim", "swanlab")
 
@@ -33,16 +39,25 @@ ENVIRONMENT = {
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 
-def install(patches: Patches, scratch: str, network: bool) -> Overlay:
+def install(session: "Session", patches: Patches, scratch: str, network: bool) -> Overlay:
     for name, value in {**ENVIRONMENT, **({} if network else OFFLINE)}.items():
         os.environ[name] = value
     finder = TrackerFinder()
     sys.meta_path.insert(0, finder)
     if not network:
         _no_connections(patches)
-    _no_checkpoints(patches)
+    _no_compiled_models(patches)
     overlay = Overlay(scratch)
-    overlay.install(patches)
+    overlay_functions.install(overlay, patches)
+    session.to_read = overlay.to_read
+    later = AfterImport({
+        "torch.utils.tensorboard.writer": lambda module: patches.set(module.SummaryWriter, "add_graph", lambda *_, **__: None),
+        **{name: functools.partial(triton_kernels.change, session, patches) for name in triton_kernels.MODULES},
+        "safetensors": lambda module: saving.install_safe_open(session, patches, module),
+        "safetensors.torch": lambda module: saving.install_safetensors(session, patches, module),
+    })
+    later.install()
+    session.closers.extend((later.remove, c_openers.install(overlay, patches).remove))
     return overlay
 
 
@@ -130,23 +145,18 @@ def _no_connections(patches: Patches) -> None:
     patches.set(socket, "getaddrinfo", getaddrinfo)
 
 
-MARK = b"a dry run saves no tensors\n"
+MARK = b"a dry run saves no compiled models\n"
 
 
-def _no_checkpoints(patches: Patches) -> None:
-    """Tensors without values cannot be saved; a file with a mark takes the checkpoint's place in the scratch folder."""
+def _no_compiled_models(patches: Patches) -> None:
+    """A compiled model needs the values of its tensors; a file with a mark takes its place in the scratch folder."""
 
-    def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+    def save(model: Any, f: Any, *_: Any, **__: Any) -> None:
         if hasattr(f, "write"):
             f.write(MARK)
         else:
             with open(f, "wb") as file:
                 file.write(MARK)
 
-    patches.set(torch, "save", save)
-    patches.set_where_present(torch.jit, "save", lambda model, f, *_, **__: save(None, f))
-    if importlib.util.find_spec("safetensors") is not None:
-        import safetensors.torch
-
-        patches.set(safetensors.torch, "save_file", lambda tensors, filename, *_, **__: save(None, filename))
-        patches.set(safetensors.torch, "save_model", lambda model, filename, *_, **__: save(None, filename))
+    patches.set_where_present(torch.jit, "save", save)
+    patches.set(torch.jit, "trace", lambda function, *_, **__: function)  # a traced model needs the memory of the model as it was written

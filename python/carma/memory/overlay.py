@@ -1,22 +1,29 @@
-"""Writes of a script go to a scratch folder; reads see what it has written there, else the real files.
+"""The files that a script sees: what it has written, in a scratch folder, over the real ones.
 
-Python's own functions are covered (`open`, `os`, `shutil`, and with them pathlib, pickle, numpy, PIL, logging).
-A library that writes from C by a path of its own is not; `torch.save` and safetensors are handled by name.
+    /data/out/log.txt     written by the script      scratch/files/data/out/log.txt
+    /data/train.csv       only read                  /data/train.csv
+    /data/old.ckpt        removed by the script      hidden, and so is all below a removed folder
+
+Paths are keys here: absolute, with the links of the real folders resolved.
 """
 
 from __future__ import annotations
 
-import builtins
-import functools
-import io
 import os
-import shutil
-from typing import Any, Callable
+import stat
+from typing import Any, Callable, Iterable, Iterator, Optional
 
-from .patches import Patches
+LEFT_ALONE = ("/dev/", "/proc/", "/sys/")
 
-_WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_LEFT_ALONE = ("/dev/", "/proc/", "/sys/")
+REAL: dict[str, Callable[..., Any]] = {
+    name: getattr(os, name)
+    for name in (
+        "open", "mkdir", "stat", "lstat", "listdir", "scandir", "remove", "unlink", "rmdir", "rename", "replace", "access", "link",
+        "symlink", "readlink", "chmod", "utime", "truncate", "mkfifo", "chown", "statvfs", "chdir", "getcwd", "listxattr", "getxattr", "setxattr",
+    )
+    if hasattr(os, name)
+}
+REAL_OPEN = open
 
 
 class Overlay:
@@ -24,224 +31,219 @@ class Overlay:
         self.scratch = os.path.realpath(scratch)
         self.files = os.path.join(self.scratch, "files")
         self._removed: set[str] = set()
-        self._real: dict[str, Callable[..., Any]] = {}
-
-    def install(self, patches: Patches) -> None:
-        for name in ("open", "mkdir", "stat", "lstat", "listdir", "scandir", "remove", "unlink", "rmdir", "rename", "replace", "access",
-                     "link", "symlink", "chmod", "utime", "truncate", "mkfifo", "chown", "removedirs"):
-            self._real[name] = getattr(os, name)
-        self._real["io.open"] = io.open
-        opener = self._opener()
-        patches.set(builtins, "open", opener)
-        patches.set(io, "open", opener)
-        patches.set(os, "open", self._os_open)
-        for name in ("stat", "lstat", "listdir", "scandir", "access"):
-            patches.set(os, name, self._reading(name))
-        for name in ("mkdir", "chmod", "utime", "truncate", "mkfifo", "chown"):
-            patches.set(os, name, self._writing(name))
-        for name in ("remove", "unlink", "rmdir", "removedirs"):
-            patches.set(os, name, self._removing(name))
-        for name in ("rename", "replace", "link", "symlink"):
-            patches.set(os, name, self._two_paths(name))
-        patches.set(shutil, "rmtree", self._rmtree)
-        patches.set(shutil, "move", self._move)
+        self._folders: dict[str, str] = {}  # real folders without links
+        self.folder = REAL["getcwd"]()
+        """The working folder that the script sees; it may exist in the scratch folder only."""
+        self.has_moved = False
 
     # -- where a path leads
 
-    def to_write(self, path: Any) -> Any:
-        """Where a write to a path goes; the path itself when it is in the scratch folder or no file."""
-        absolute = self._absolute(path)
-        if absolute is None or absolute.startswith(self.scratch + os.sep) or absolute.startswith(_LEFT_ALONE):
-            return path
-        target = self.files + absolute
-        parent = os.path.dirname(target)
-        # only a folder that the script sees may be written to
-        if self._seen(os.path.dirname(absolute)):
-            self._make(parent)
-        self._removed.discard(absolute)
-        return target
-
-    def to_read(self, path: Any) -> Any:
-        absolute = self._absolute(path)
-        if absolute is None or absolute.startswith(self.scratch + os.sep):
-            return path
-        target = self.files + absolute
-        if self._exists(target):
-            return target
-        if absolute in self._removed:
-            return os.path.join(self.scratch, "removed", "file")
-        return path
-
-    def _absolute(self, path: Any) -> Any:
-        if isinstance(path, int) or path is None:
+    def key(self, path: Any) -> Optional[str]:
+        """The absolute path, or None where there is none: for file numbers."""
+        if path is None or isinstance(path, int):
             return None
         text = os.fspath(path)
         if isinstance(text, bytes):
             text = os.fsdecode(text)
-        return os.path.normpath(os.path.join(os.getcwd(), text))
+        if text.startswith("file://"):
+            text = text[7:]
+        text = os.path.normpath(os.path.join(self.folder, text))
+        folder, name = os.path.split(text)
+        return os.path.join(self._without_links(folder), name) if name else text
 
-    def _exists(self, path: str) -> bool:
+    def _without_links(self, folder: str) -> str:
+        known = self._folders.get(folder)
+        if known is None:
+            parent, name = os.path.split(folder)
+            if not name:
+                return folder
+            above = self._without_links(parent)
+            known = os.path.join(above, name)
+            if self._is_link(self.files + known):  # made by the script: not remembered
+                return self._script_path(os.path.join(os.path.dirname(self.files + known), REAL["readlink"](self.files + known)))
+            if not self.is_hidden(known) and self._is_link(known):
+                known = self._without_links(os.path.normpath(os.path.join(above, REAL["readlink"](known))))
+            if exists(known):
+                self._folders[folder] = known
+        return known
+
+    def _script_path(self, path: str) -> str:
+        """The script's name of a place in the scratch folder."""
+        path = os.path.normpath(path)
+        return path[len(self.files):] if path.startswith(self.files + os.sep) else path
+
+    @staticmethod
+    def _is_link(path: str) -> bool:
         try:
-            self._real["lstat"](path)
+            return stat.S_ISLNK(REAL["lstat"](path).st_mode)
         except (OSError, ValueError):
             return False
-        return True
 
-    def _seen(self, path: str) -> bool:
-        return self._exists(self.files + path) or (path not in self._removed and self._exists(path))
+    def is_own(self, key: Optional[str]) -> bool:
+        """No business of the overlay: the scratch folder itself, devices."""
+        return key is None or key == self.scratch or key.startswith(self.scratch + os.sep) or key.startswith(LEFT_ALONE)
+
+    def to_read(self, path: Any) -> Any:
+        key = self.key(path)
+        if key is None or self.is_own(key):
+            return path
+        copy = self.files + key
+        if exists(copy):
+            return copy
+        if self.is_hidden(key):
+            return os.path.join(self.scratch, "removed", "file")
+        return key if self.has_moved else path
+
+    def to_write(self, path: Any) -> Any:
+        """Where a write to a path goes. Only a folder that the script sees may be written to."""
+        key = self.key(path)
+        if key is None or self.is_own(key):
+            return path
+        if self.is_seen(os.path.dirname(key)):
+            self._make(os.path.dirname(self.files + key))
+        return self.files + key
+
+    def to_change(self, path: Any) -> Any:
+        """As `to_write`, for a file that is changed in place: it is copied first."""
+        target = self.to_write(path)
+        key = self.key(path)
+        is_new = target is not path and key is not None and not exists(target)
+        if is_new and not self.is_hidden(key) and os.path.isfile(key):
+            self.copy(key, target)
+        return target
+
+    @staticmethod
+    def copy(source: str, target: str) -> None:
+        with REAL_OPEN(source, "rb") as old, REAL_OPEN(target, "wb") as new:
+            while block := old.read(1 << 20):
+                new.write(block)
+
+    # -- what is there
+
+    def is_hidden(self, key: str) -> bool:
+        """Whether the real file is removed, or lies below a removed folder."""
+        if not self._removed:
+            return False
+        while len(key) > 1:
+            if key in self._removed:
+                return True
+            key = os.path.dirname(key)
+        return False
+
+    def is_seen(self, key: str) -> bool:
+        return exists(self.files + key) or (exists(key) and not self.is_hidden(key))
+
+    def hide(self, key: str) -> None:
+        self._removed.add(key)
+
+    def is_changed(self, key: str) -> bool:
+        """Whether a folder may look other than the real one."""
+        return exists(self.files + key) or self.is_hidden(key) or any(os.path.dirname(path) == key for path in self._removed)
+
+    def names(self, key: str) -> Iterable[str]:
+        """The names in a folder: the real ones that are left, and those that the script has made."""
+        names: set[str] = set()
+        problem: Optional[OSError] = None
+        found = False
+        for folder, hidden in ((self.files + key, False), (key, True)):
+            if hidden and self.is_hidden(key):
+                continue
+            try:
+                listed = REAL["listdir"](folder)
+            except OSError as error:
+                problem = error
+                continue
+            found = True
+            names.update(name for name in listed if not hidden or not self.is_hidden(os.path.join(key, name)))
+        if not found:
+            raise type(problem)(problem.errno, problem.strerror, key) if problem else FileNotFoundError(2, "No such file or directory", key)
+        return sorted(names)
 
     def _make(self, folder: str) -> None:
         missing = []
-        while not self._exists(folder):
+        while not exists(folder):
             missing.append(folder)
             folder = os.path.dirname(folder)
         for path in reversed(missing):
-            self._real["mkdir"](path)
+            REAL["mkdir"](path)
 
-    # -- the functions that are replaced
+    # -- the working folder
 
-    def _opener(self) -> Callable[..., Any]:
-        real = self._real["io.open"]
-
-        @functools.wraps(real)
-        def opener(file, mode="r", *args, **kwargs):
-            if any(letter in mode for letter in "wax+"):
-                target = self.to_write(file)
-                if target is not file and ("a" in mode or "r" in mode):
-                    self._bring(file, target)
-                return real(target, mode, *args, **kwargs)
-            return real(self.to_read(file), mode, *args, **kwargs)
-
-        return opener
-
-    def _bring(self, file: Any, target: str) -> None:
-        """A file that is changed in place is copied first."""
-        if self._exists(target) or not self._exists(os.fspath(file)):
-            return
-        with self._real["io.open"](file, "rb") as source, self._real["io.open"](target, "wb") as copy:
-            while block := source.read(1 << 20):
-                copy.write(block)
-
-    def _os_open(self, path, flags, mode=0o777, *, dir_fd=None):
-        if dir_fd is not None or isinstance(path, int):
-            return self._real["open"](path, flags, mode, dir_fd=dir_fd)
-        if flags & _WRITING_FLAGS:
-            target = self.to_write(path)
-            if target is not path and not flags & os.O_TRUNC and not self._is_folder(path):
-                self._bring(path, target)
-            return self._real["open"](target, flags, mode)
-        return self._real["open"](self.to_read(path), flags, mode)
-
-    def _is_folder(self, path: Any) -> bool:
-        try:
-            return (self._real["stat"](path).st_mode & 0o170000) == 0o040000
-        except OSError:
-            return False
-
-    def _reading(self, name: str) -> Callable[..., Any]:
-        real = self._real[name]
-        merged = name in ("listdir",)
-
-        def run(path=".", *args, **kwargs):
-            if kwargs.get("dir_fd") is not None or isinstance(path, int):
-                return real(path, *args, **kwargs)
-            if name == "access" and args and args[0] & os.W_OK:
-                return self._seen(self._absolute(path))
-            if merged:
-                return self._merged(path)
-            return real(self.to_read(path), *args, **kwargs)
-
-        return run
-
-    def _merged(self, path: Any) -> list[str]:
-        """The names in a folder: the real ones and those that the script has made."""
-        absolute = self._absolute(path)
-        names: set[str] = set()
-        found = False
-        for folder in (absolute, self.files + absolute):
-            try:
-                names.update(self._real["listdir"](folder))
-                found = True
-            except FileNotFoundError:
-                continue
-        if not found:
-            return self._real["listdir"](path)
-        return sorted(name for name in names if os.path.join(absolute, name) not in self._removed)
-
-    def _writing(self, name: str) -> Callable[..., Any]:
-        real = self._real[name]
-
-        def run(path, *args, **kwargs):
-            if kwargs.get("dir_fd") is not None or isinstance(path, int):
-                return real(path, *args, **kwargs)
-            absolute = self._absolute(path)
-            if name == "mkdir" and self._seen(absolute):
-                raise FileExistsError(17, "File exists", path)
-            if name == "mkdir" and not self._seen(os.path.dirname(absolute)):
-                raise FileNotFoundError(2, "No such file or directory", path)
-            target = self.to_write(path)
-            if target is not path and name != "mkdir" and not self._exists(target):
-                return None  # a change of a real file's rights or times: there is nothing to change
-            return real(target, *args, **kwargs)
-
-        return run
-
-    def _removing(self, name: str) -> Callable[..., Any]:
-        real = self._real[name]
-
-        def run(path, *args, **kwargs):
-            if kwargs.get("dir_fd") is not None:
-                return real(path, *args, **kwargs)
-            absolute = self._absolute(path)
-            target = self.to_write(path)
-            if target is path:
-                return real(path)
-            if self._exists(target):
-                real(target)
-            elif not self._exists(absolute):
-                raise FileNotFoundError(2, "No such file or directory", path)
-            self._removed.add(absolute)
-            return None
-
-        return run
-
-    def _two_paths(self, name: str) -> Callable[..., Any]:
-        real = self._real[name]
-
-        def run(source, destination, *args, **kwargs):
-            target = self.to_write(destination)
-            origin = self.to_read(source) if name != "symlink" else source
-            if name in ("rename", "replace") and origin is source and self.to_write(source) is not source:
-                if self._is_folder(source):
-                    shutil.copytree(source, target)
-                else:
-                    self._bring(source, target)
-                self._removed.add(self._absolute(source))
-                return None
-            return real(origin, target, *args, **kwargs)
-
-        return run
-
-    def _rmtree(self, path, *args, **kwargs):
-        absolute = self._absolute(path)
-        target = self.to_write(path)
-        if target is path:
-            return self._remove_tree(absolute)
-        if self._exists(target):
-            self._remove_tree(target)
-        self._removed.add(absolute)
+    def change_folder(self, path: Any) -> None:
+        key = self.key(path)
+        if key is None:
+            return REAL["chdir"](path)
+        place = self.to_read(path)
+        REAL["chdir"](place)
+        self.folder = key
+        self.has_moved = place != path and place != key
         return None
 
-    def _remove_tree(self, folder: str) -> None:
-        for name in self._real["listdir"](folder):
-            path = os.path.join(folder, name)
-            if self._is_folder(path) and not os.path.islink(path):
-                self._remove_tree(path)
-            else:
-                self._real["unlink"](path)
-        self._real["rmdir"](folder)
 
-    def _move(self, source, destination, *args, **kwargs):
-        final = os.path.join(destination, os.path.basename(os.fspath(source).rstrip("/"))) if os.path.isdir(destination) else destination
-        os.rename(source, final)
-        return final
+def exists(path: str) -> bool:
+    try:
+        REAL["lstat"](path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+class Entry:
+    """An entry of a folder listing, by the script's own path; `os.stat` finds where it really is."""
+
+    __slots__ = ("name", "path")
+
+    def __init__(self, name: str, path: str) -> None:
+        self.name, self.path = name, path
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def _mode(self, follow_symlinks: bool) -> int:
+        try:
+            return os.stat(self.path, follow_symlinks=follow_symlinks).st_mode
+        except FileNotFoundError:
+            return 0
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISDIR(self._mode(follow_symlinks))
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISREG(self._mode(follow_symlinks))
+
+    def is_symlink(self) -> bool:
+        return stat.S_ISLNK(self._mode(False))
+
+    def is_junction(self) -> bool:
+        return False
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        return os.stat(self.path, follow_symlinks=follow_symlinks)
+
+    def inode(self) -> int:
+        return os.stat(self.path, follow_symlinks=False).st_ino
+
+    def __repr__(self) -> str:
+        return f"<DirEntry {self.name!r}>"
+
+
+class Entries:
+    """What `os.scandir` gives: an iterator that can be closed."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries = iter(entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return self._entries
+
+    def __next__(self) -> Entry:
+        return next(self._entries)
+
+    def __enter__(self) -> "Entries":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        return None
+
+    def close(self) -> None:
+        return None

@@ -32,6 +32,19 @@ class Patches:
         """Something else that ends with the trace."""
         self._undo.append(action)
 
+    def set_item(self, mapping: Any, name: str, value: Any) -> None:
+        """As `set`, for an item of a dictionary such as `os.environ`."""
+        before = mapping.get(name, _MISSING)
+
+        def undo() -> None:
+            if before is _MISSING:
+                mapping.pop(name, None)
+            else:
+                mapping[name] = before
+
+        mapping[name] = value
+        self._undo.append(undo)
+
     def undo(self) -> None:
         while self._undo:
             self._undo.pop()()

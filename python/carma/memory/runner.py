@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from dataclasses import dataclass
-from typing import Iterator, Optional
+from typing import Optional
 
 from . import deepspeed_kernels, distributed, failure, loaders, missing_checkpoints, muting, processes, programs, quantised_layers
+from . import reasons, surroundings
 from .after_training import AfterTraining
 from .batches import Batches
 from .import_hooks import ImportHooks
@@ -32,24 +32,27 @@ class Run:
     devices: int = 1
     scratch: Optional[str] = None
     network: bool = False
+    json_errors: bool = False
 
 
 def trace_script(run: Run) -> int:
     """Writes the trace of a script and returns the exit code; failures are told on stderr."""
     output = os.path.abspath(run.output)
     if run.program.is_missing():
-        failure.report(failure.Failure(f"no such script: {run.program.name}"))
+        failure.report(failure.Failure(f"no such script: {run.program.name}"), run.json_errors)
         return USAGE
     with contextlib.ExitStack() as stack:
-        scratch = run.scratch or stack.enter_context(tempfile.TemporaryDirectory(prefix="carma-"))
+        stack.enter_context(surroundings.ended_by_signals())
+        scratch = run.scratch or stack.enter_context(surroundings.temporary_folder())
         os.makedirs(scratch, exist_ok=True)
-        stack.enter_context(_stdout_to_stderr())
+        stack.enter_context(surroundings.no_processes_left())
+        stack.enter_context(surroundings.stdout_to_stderr())
         code, problem, session = _run(run, scratch)
         if problem is None:
             session.trace.facts.setdefault("script", run.program.name)
             session.trace.write(output)
             return DONE
-    failure.report(problem)
+    failure.report(problem, run.json_errors)
     return code
 
 
@@ -64,10 +67,11 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
             sys.argv = [run.program.script, *run.program.arguments]
             hooks = ImportHooks()
             hooks.install(patches)
-            muting.install(patches, scratch, run.network)
+            muting.install(session, patches, scratch, run.network)
             loaders.install(patches)
             batches.install(patches)
             after.install()
+            surroundings.keep_signals(patches)
             distributed.install(session, patches)
             deepspeed_kernels.install(session, patches, hooks)
             quantised_layers.install(session, patches, hooks)
@@ -87,7 +91,9 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
             session.trace.facts["time_limit"] = run.seconds
         if not session.phases.completed:
             reason = f"no training iteration was complete after {run.seconds:g} s: use a longer --time-limit"
-            code, problem = OUT_OF_TIME, failure.Failure(reason)
+            code, problem = OUT_OF_TIME, _of_thread(session) or failure.Failure(reason)
+    except surroundings.Terminated:
+        code, problem = FAILED, failure.Failure("the dry run was ended from outside (SIGTERM)")
     except SystemExit as error:
         if not session.phases.completed:
             code, problem = FAILED, failure.of_exception(error)
@@ -100,25 +106,23 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
     if session.failures and not session.phases.completed:
         code, problem = FAILED, failure.of_exception(session.failures[0])
     if problem is None and not session.phases.completed:
-        code, problem = FAILED, failure.Failure(f"{run.program.name} ended without a step of an optimizer: nothing was trained")
-    if problem is None and not any(line.startswith("+") for line in session.trace.lines):
-        code, problem = FAILED, failure.Failure(f"{run.program.name} trained without putting anything on a GPU")
+        code, problem = FAILED, _of_thread(session) or failure.Failure(_nothing_trained(run))
     reason = session.refusal()
     if problem is None and reason is not None:
         code, problem = FAILED, failure.Failure(reason)
+    if problem is None and not session.trace.has_weights:
+        text = f"{run.program.name} stays on the CPU: it trained without putting anything on a GPU (does it need an option such as --device cuda?)"
+        code, problem = FAILED, failure.Failure(text)
     return code, problem, session
 
 
-@contextlib.contextmanager
-def _stdout_to_stderr() -> Iterator[None]:
-    """What the script prints goes to stderr, from C and from child processes too."""
-    sys.stdout.flush()
-    saved = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-    finally:
-        sys.stdout.flush()
-        os.dup2(saved, 1)
-        os.close(saved)
+def _of_thread(session: Session) -> Optional[failure.Failure]:
+    """An error in a thread of the script, which may be why nothing was trained."""
+    return None if session.thread_error is None else failure.of_exception(session.thread_error)
+
+
+def _nothing_trained(run: Run) -> str:
+    framework = None if run.program.is_module else reasons.other_framework(run.program.script)
+    if framework is not None:
+        return f"{run.program.name} uses {framework}: only PyTorch scripts can be dry-run"
+    return f"{run.program.name} ended without a step of an optimizer: nothing was trained"

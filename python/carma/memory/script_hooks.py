@@ -33,6 +33,7 @@ def install(session: "Session", patches: Patches) -> None:
     _saved_tensors(session, patches)
     _methods(session, patches)
     _fake_tensors(session, patches)
+    _distributions(session)
     handle = torch.nn.modules.module.register_module_forward_pre_hook(_module_called(session))
     session.closers.append(handle.remove)
 
@@ -259,6 +260,13 @@ def _fake_tensors(session: "Session", patches: Patches) -> None:
     patches.set(module.FakeTensorMode, "__exit__", left)
 
 
+def _distributions(session: "Session") -> None:
+    """Arguments of distributions are checked by their values, which are not known. A script's own `validate_args=True` stays."""
+    before = torch.distributions.Distribution._validate_args
+    torch.distributions.Distribution.set_default_validate_args(False)
+    session.closers.append(lambda: torch.distributions.Distribution.set_default_validate_args(before))
+
+
 def _methods(session: "Session", patches: Patches) -> None:
     """Methods that must be replaced on the class: their arguments, or what they do with storages, never reach a function mode."""
     copy = torch.Tensor.__deepcopy__
@@ -266,7 +274,9 @@ def _methods(session: "Session", patches: Patches) -> None:
     def deepcopy(self, memo):
         with unseen():
             device = session.storages.device(self)
-        if device is None or id(self) in memo:
+            if (device is None and type(self) is torch.Tensor) or id(self) in memo:
+                return copy(self, memo)  # PyTorch 1.13 cannot copy a storage that a function mode has seen
+        if device is None:
             return copy(self, memo)
         twin = self.detach().clone().requires_grad_(self.requires_grad)
         memo[id(self)] = twin
@@ -282,6 +292,13 @@ def _methods(session: "Session", patches: Patches) -> None:
 
     patches.set(torch.UntypedStorage, "resize_", resized)
     patches.set(torch.Tensor, "record_stream", lambda self, stream: None)
+    share = torch.Tensor.share_memory_
+
+    def share_memory(self):
+        with unseen():
+            return self if session.storages.device(self) is not None else share(self)  # tensors on a GPU are shared by themselves
+
+    patches.set(torch.Tensor, "share_memory_", share_memory)
     patches.set(torch.nn.RNNBase, "flatten_parameters", lambda self: None)
 
     class Generator(torch._C.Generator):

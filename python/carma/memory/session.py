@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional
 
 import torch
 
-from . import checkpoints, constants, data_parallel, pretended_gpu, script_hooks
+from . import checkpoints, constants, cuda_types, data_parallel, pretended_gpu, reasons, saving, script_hooks, threads
 from .cross_check import MIB, CrossCheck
 from .dispatch import PLAIN_META, MemoryMode
 from .events import GRADIENT, OPTIMIZER_STATE, WEIGHT, Trace
@@ -50,6 +50,10 @@ class Session:
         self.failures: list[Exception] = []  # of programs that the script started: it may have hidden them
         self.patches = Patches()
         self.closers: list[Callable[[], None]] = []
+        self.placement: checkpoints.Placement
+        self.to_read: Callable[[Any], Any] = lambda path: path  # where the file is that a script reads
+        self.is_open = False
+        self.thread_error: Optional[BaseException] = None
 
     def __enter__(self) -> "Session":
         pretended_gpu.install(self.patches, self.view, lambda: self.devices)
@@ -57,11 +61,16 @@ class Session:
         script_hooks.install(self, self.patches)
         checkpoints.install(self, self.patches)
         data_parallel.install(self, self.patches)
+        saving.install(self, self.patches)
+        cuda_types.install(self, self.patches)
+        threads.install(self, self.patches)
+        self.is_open = True
         self.memory.__enter__()
         self.view.__enter__()
         return self
 
     def __exit__(self, kind: Optional[type], error: Optional[BaseException], traceback: Any) -> None:
+        self.is_open = False
         self.view.__exit__(None, None, None)
         self.memory.__exit__(None, None, None)
         self.storages.collect()
@@ -96,10 +105,7 @@ class Session:
     def refusal(self) -> Optional[str]:
         """Why the trace cannot be used, if so."""
         if self.weights.are_missing and not self.trace.has_weights:
-            return (
-                "the model ran on a GPU but has no weights on a GPU, so the estimate would be too low: "
-                "move the model with model.to(\"cuda\") before training"
-            )
+            return reasons.NO_WEIGHTS
         return self.cross_check.reason
 
     def _on_gpu(self, tensor: torch.Tensor) -> bool:

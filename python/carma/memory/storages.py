@@ -141,7 +141,7 @@ class Storages:
         if self._wrapper_lives_with_storage:
             return
         expired = torch.UntypedStorage._expired
-        gone = [address for address, record in self.records.items() if expired(record.watch)]
+        gone = [address for address, record in list(self.records.items()) if expired(record.watch)]
         for address in gone:
             torch.UntypedStorage._free_weak_ref(self.records[address].watch)
             self._forget(address)
