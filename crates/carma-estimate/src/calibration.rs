@@ -66,8 +66,7 @@ impl Calibration {
         let context = shrunk(without.iter().map(|sample| excess(sample)).collect());
         let factor = |sample: &&Sample| (excess(sample) - context) / sample.workspace.0 as f64;
         let workspace = 1.0 + shrunk(with.iter().map(factor).collect()).clamp(-1.0, 3.0);
-        let mut calibration =
-            Self { samples: samples.len(), context, workspace, bound: None, error_before: 0.0, error_after: 0.0 };
+        let mut calibration = Self { samples: samples.len(), context, workspace, bound: None, error_before: 0.0, error_after: 0.0 };
         let mut ratios: Vec<f64> = samples.iter().map(|sample| sample.measured.0 as f64 / calibration.corrected(sample)).collect();
         ratios.sort_by(f64::total_cmp);
         let place = ((ratios.len() + 1) as f64 * 0.95).ceil() as usize;

@@ -33,7 +33,8 @@ struct Table {
     gpu: Vec<Gpu>,
 }
 
-static KNOWN: LazyLock<Vec<Gpu>> = LazyLock::new(|| toml::from_str::<Table>(include_str!("gpus.toml")).map_or_else(|_| Vec::new(), |table| table.gpu));
+static KNOWN: LazyLock<Vec<Gpu>> =
+    LazyLock::new(|| toml::from_str::<Table>(include_str!("gpus.toml")).map_or_else(|_| Vec::new(), |table| table.gpu));
 
 impl Gpu {
     /// All known GPUs.
@@ -78,7 +79,7 @@ impl Gpu {
 
 /// A name without brand, case and separators.
 fn plain(name: &str) -> String {
-    let letters: String = name.to_lowercase().chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();
+    let letters: String = name.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
     ["nvidia", "geforce", "tesla"].into_iter().fold(letters, |name, brand| name.replace(brand, ""))
 }
 
@@ -88,7 +89,8 @@ mod tests {
 
     #[test]
     fn names_lead_to_one_gpu() {
-        let mut names: Vec<String> = Gpu::known().iter().flat_map(|gpu| std::iter::once(&gpu.name).chain(&gpu.also)).map(|name| plain(name)).collect();
+        let mut names: Vec<String> =
+            Gpu::known().iter().flat_map(|gpu| std::iter::once(&gpu.name).chain(&gpu.also)).map(|name| plain(name)).collect();
         assert!(names.len() > 40);
         names.sort();
         let before = names.len();

@@ -128,9 +128,15 @@ fn choices(keys: &Keys<'_>, family: &str, config: &mut TransformerConfig) {
     if config.token_types > 0 {
         config.token_types = keys.number(&["type_vocab_size"]).unwrap_or(config.token_types);
     }
-    if let Some(name) =
-        keys.text(&["hidden_act", "hidden_activation", "activation_function", "activation", "ff_activation", "dense_act_fn", "feed_forward_proj"])
-    {
+    if let Some(name) = keys.text(&[
+        "hidden_act",
+        "hidden_activation",
+        "activation_function",
+        "activation",
+        "ff_activation",
+        "dense_act_fn",
+        "feed_forward_proj",
+    ]) {
         let plain = name.strip_prefix("gated-").unwrap_or(name);
         config.gated |= plain != name;
         activation(plain).clone_into(&mut config.activation);

@@ -111,7 +111,7 @@ mod tests {
     use crate::model::ElementType;
     use crate::stack::Stack;
 
-    /// The last convolution of MobileNetV2 on images of 86 pixels: 320 to 1280 channels, a filter of 1.6 MiB.
+    /// The last convolution of `MobileNetV2` on images of 86 pixels: 320 to 1280 channels, a filter of 1.6 MiB.
     fn last(batch: u64, direction: Direction) -> Convolution {
         Convolution {
             direction,

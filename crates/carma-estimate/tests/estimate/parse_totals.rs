@@ -35,7 +35,8 @@ fn every_convolution_has_the_filter_and_groups_that_its_parameters_need() {
 
 /// Sizes of a published config.json, with what its authors state as parameters.
 fn parameters_of(config: &str) -> (u64, Vec<String>) {
-    let parsed = carma_estimate::parse::read(config.as_bytes(), Some("config.json"), &carma_estimate::training::Training::default()).unwrap();
+    let parsed =
+        carma_estimate::parse::read(config.as_bytes(), Some("config.json"), &carma_estimate::training::Training::default()).unwrap();
     (parsed.model.parameters(), parsed.notes)
 }
 

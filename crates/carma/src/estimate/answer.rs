@@ -17,6 +17,8 @@ pub(crate) struct Answered {
 pub(crate) fn answer(estimator: Estimator, question: &Question<'_>) -> Answered {
     let began = Instant::now();
     let family = question.model.map(Family::of).or_else(|| question.recording.map(Family::of_events));
-    let result = estimator.estimate(question).map(|answer| (answer, upper_bound(estimator, family, question.stack.kernels, &answer, question.confidence)));
+    let result = estimator
+        .estimate(question)
+        .map(|answer| (answer, upper_bound(estimator, family, question.stack.kernels, &answer, question.confidence)));
     Answered { estimator, result, took: began.elapsed() }
 }

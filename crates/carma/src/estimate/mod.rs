@@ -62,8 +62,7 @@ impl FitArguments {
         json: bool,
         output: &mut impl Write,
     ) -> Result<()> {
-        let found =
-            if self.max_batch { fits::with_batches(subject, &self.fits, precision, of)? } else { fits::fits(subject, &self.fits)? };
+        let found = if self.max_batch { fits::with_batches(subject, &self.fits, precision, of)? } else { fits::fits(subject, &self.fits)? };
         if json {
             return fits::show_json(subject, &found, output);
         }

@@ -41,12 +41,11 @@ impl SubjectArguments {
         let Self { model, trace, training, machine } = self;
         let described = model.as_deref().map(|file| description::read(file, training)).transpose()?;
         let recording = trace.as_deref().map(read_recording).transpose()?;
-        let (description, training) = match described {
-            Some((description, training)) => (Some(description), training),
-            None => {
-                let batch = recording.as_ref().and_then(|recording| recording.header.batch);
-                (None, training.training(&Hints { batch, ..Hints::default() }))
-            }
+        let (description, training) = if let Some((description, training)) = described {
+            (Some(description), training)
+        } else {
+            let batch = recording.as_ref().and_then(|recording| recording.header.batch);
+            (None, training.training(&Hints { batch, ..Hints::default() }))
         };
         let hints = description.as_ref().map(|description| description.hints.clone()).unwrap_or_default();
         Ok(Subject {

@@ -47,7 +47,11 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
                 if let (Some(family), Some(measured)) = (row.family, row.answer.measured) {
                     // Kernels differ in convolutions only.
                     let kernels = if family == Family::Cnn { row.kernels } else { Kernels::default() };
-                    answers.entry((estimator, family, kernels)).or_default().push(Outcome { estimated: row.answer.point, doubt: row.doubt, measured });
+                    answers.entry((estimator, family, kernels)).or_default().push(Outcome {
+                        estimated: row.answer.point,
+                        doubt: row.doubt,
+                        measured,
+                    });
                 }
             }
         }

@@ -65,7 +65,8 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         bail!("no job since then has both an estimate by dry run or description and a measured peak");
     }
     if arguments.json {
-        let rows: Vec<_> = learned.all().map(|(estimator, gpu, found)| json!({ "estimator": estimator, "gpu": gpu, "learned": found })).collect();
+        let rows: Vec<_> =
+            learned.all().map(|(estimator, gpu, found)| json!({ "estimator": estimator, "gpu": gpu, "learned": found })).collect();
         write_json(&json!(rows), output)?;
     } else {
         show(&learned, output)?;

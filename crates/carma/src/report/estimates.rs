@@ -102,7 +102,7 @@ fn calibration(data: &ReportData) -> Option<Element> {
         Column::Number("Median error before"),
         Column::Number("After"),
     ];
-    (!rows.is_empty()).then(|| table("Calibration", columns, rows.into_iter()))
+    (!rows.is_empty()).then(|| table("Calibration", columns, rows))
 }
 
 fn compared(job: &JobDetail) -> Option<ComparedJob<'_>> {

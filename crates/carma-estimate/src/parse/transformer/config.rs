@@ -294,7 +294,7 @@ impl TransformerConfig {
                 "roberta" | "xlm-roberta" | "camembert" | "electra" | "distilbert" | "xlnet" => Classifier::Dense,
                 "gpt2" | "gpt_neo" | "opt" | "llama" | "mistral" | "qwen2" | "qwen3" | "gemma" | "gemma2" | "gemma3_text" | "gpt_neox" => {
                     Classifier::EveryToken
-                },
+                }
                 _ => Classifier::Plain,
             };
             Head::Classifier { labels, style }

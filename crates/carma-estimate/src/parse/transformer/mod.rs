@@ -187,8 +187,13 @@ impl Builder<'_> {
     /// A limit on scores: divided, through a tanh, and multiplied. Only the tanh saves anything.
     fn capped(&mut self, name: &str, scores: Source, shape: &Shape) -> Result<Source, ParseError> {
         let divided = self.operator(&format!("{name}.capped_div"), "div", LayerKind::Add, vec![scores], shape.clone())?;
-        let limited =
-            self.operator(&format!("{name}.capped_tanh"), "tanh", LayerKind::Activation(Activation::KeepsOutput), vec![divided], shape.clone())?;
+        let limited = self.operator(
+            &format!("{name}.capped_tanh"),
+            "tanh",
+            LayerKind::Activation(Activation::KeepsOutput),
+            vec![divided],
+            shape.clone(),
+        )?;
         self.operator(&format!("{name}.capped_mul"), "mul", LayerKind::Add, vec![limited], shape.clone())
     }
 

@@ -91,7 +91,10 @@ mod tests {
             calibrated.learn(&again, "A", MiB(4500));
         }
         let (expected, upper) = corrected(&open(), &["A"]);
-        assert!((4470..=4500).contains(&expected) && (4500..4600).contains(&upper), "{expected} {upper}: corrections are not counted twice");
+        assert!(
+            (4470..=4500).contains(&expected) && (4500..4600).contains(&upper),
+            "{expected} {upper}: corrections are not counted twice"
+        );
         assert_eq!(corrected(&open(), &["B"]), (4000, 4400), "other GPUs are not corrected");
         assert_eq!(corrected(&open(), &["B", "A"]).0, expected, "the largest need counts");
     }
