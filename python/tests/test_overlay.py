@@ -17,7 +17,7 @@ import zipfile
 from pathlib import Path
 
 from carma.memory import c_openers, overlay_functions
-from carma.memory.after_import import AfterImport
+from carma.memory.import_hooks import ImportHooks
 from carma.memory.overlay import Overlay
 from carma.memory.patches import Patches
 
@@ -42,10 +42,11 @@ class OverlayTest(unittest.TestCase):
         self.patches = Patches()
         self.overlay = Overlay(self.scratch)
         overlay_functions.install(self.overlay, self.patches)
-        self.finder = c_openers.install(self.overlay, self.patches)
+        hooks = ImportHooks()
+        hooks.install(self.patches)
+        c_openers.install(self.overlay, self.patches, hooks)
 
     def tearDown(self) -> None:
-        self.finder.remove()
         self.patches.undo()
         self.assertEqual(self.before, self._real(), "the real files are as they were")
 
@@ -206,18 +207,19 @@ class Formats(OverlayTest):
 class Later(unittest.TestCase):
     def test_a_module_is_changed_when_it_is_imported_not_when_it_is_asked_for(self) -> None:
         changed = []
-        finder = AfterImport({"this_module_is_tiny": lambda module: changed.append(module.value)})
+        hooks, patches = ImportHooks(), Patches()
+        hooks.when_imported("this_module_is_tiny", lambda module: changed.append(module.value))
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "this_module_is_tiny.py").write_text("value = 7\n")
             sys.path.insert(0, folder)
-            finder.install()
+            hooks.install(patches)
             try:
                 self.assertIsNotNone(importlib.util.find_spec("this_module_is_tiny"))
                 self.assertEqual([], changed)
                 importlib.import_module("this_module_is_tiny")
                 self.assertEqual([7], changed)
             finally:
-                finder.remove()
+                patches.undo()
                 sys.path.remove(folder)
                 sys.modules.pop("this_module_is_tiny", None)
 

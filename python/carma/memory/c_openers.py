@@ -7,7 +7,7 @@ import os
 from types import ModuleType
 from typing import Any, Callable
 
-from .after_import import AfterImport, Change
+from .import_hooks import ImportHooks
 from .overlay import Overlay
 from .patches import Patches
 
@@ -40,13 +40,11 @@ FUNCTIONS: dict[str, dict[str, str]] = {
 PATH_WORDS = ("path", "source", "filename", "file", "name", "database", "where", "sink")
 
 
-def install(overlay: Overlay, patches: Patches) -> AfterImport:
-    changes: dict[str, Change] = {name: functools.partial(_change, overlay, patches, functions) for name, functions in FUNCTIONS.items()}
-    changes["tokenizers"] = functools.partial(_tokenizers, overlay, patches)
-    changes["sentencepiece"] = functools.partial(_sentencepiece, overlay, patches)
-    finder = AfterImport(changes)
-    finder.install()
-    return finder
+def install(overlay: Overlay, patches: Patches, hooks: ImportHooks) -> None:
+    for name, functions in FUNCTIONS.items():
+        hooks.when_imported(name, functools.partial(_change, overlay, patches, functions))
+    hooks.when_imported("tokenizers", functools.partial(_tokenizers, overlay, patches))
+    hooks.when_imported("sentencepiece", functools.partial(_sentencepiece, overlay, patches))
 
 
 def _change(overlay: Overlay, patches: Patches, functions: dict[str, str], module: ModuleType) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import sys
 from types import ModuleType
 from typing import Any, Callable, Optional
@@ -15,11 +14,10 @@ Change = Callable[[ModuleType], None]
 
 
 class ImportHooks(importlib.abc.MetaPathFinder):
-    """Calls a function with a module right after its own code has run."""
+    """Finds modules as Python does, and calls a function with each of the named ones right after its own code has run."""
 
     def __init__(self) -> None:
         self._changes: dict[str, list[Change]] = {}
-        self._searching = False
 
     def install(self, patches: Patches) -> None:
         sys.meta_path.insert(0, self)
@@ -31,24 +29,28 @@ class ImportHooks(importlib.abc.MetaPathFinder):
         else:
             self._changes.setdefault(name, []).append(change)
 
+    def imported(self, module: ModuleType) -> None:
+        for change in self._changes.pop(module.__name__, []):
+            change(module)
+
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[importlib.machinery.ModuleSpec]:
-        if name not in self._changes or self._searching:
+        if name not in self._changes:
             return None
-        self._searching = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._searching = False
-        if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
-            return None
-        spec.loader = _Changing(spec.loader, self._changes.pop(name))
-        return spec
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(name, path, target)
+            if spec is not None:
+                if spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Changing(spec.loader, self)
+                return spec
+        return None
 
 
 class _Changing(importlib.abc.Loader):
-    def __init__(self, loader: Any, changes: list[Change]) -> None:
+    """Changes are made when the module has run, not when it is found: libraries ask for modules without importing them."""
+
+    def __init__(self, loader: Any, hooks: ImportHooks) -> None:
         self._loader = loader
-        self._changes = changes
+        self._hooks = hooks
 
     def __getattr__(self, name: str) -> Any:  # `get_source` and the like of the loader itself
         return getattr(self._loader, name)
@@ -58,5 +60,4 @@ class _Changing(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
-        for change in self._changes:
-            change(module)
+        self._hooks.imported(module)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import torch
 
 from . import c_openers, overlay_functions, saving, triton_kernels
-from .after_import import AfterImport
+from .import_hooks import ImportHooks
 from .overlay import Overlay
 from .patches import Patches
 
@@ -39,7 +38,7 @@ ENVIRONMENT = {
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 
-def install(session: "Session", patches: Patches, scratch: str, network: bool) -> Overlay:
+def install(session: "Session", patches: Patches, hooks: ImportHooks, scratch: str, network: bool) -> Overlay:
     for name, value in {**ENVIRONMENT, **({} if network else OFFLINE)}.items():
         os.environ[name] = value
     finder = TrackerFinder()
@@ -50,14 +49,11 @@ def install(session: "Session", patches: Patches, scratch: str, network: bool) -
     overlay = Overlay(scratch)
     overlay_functions.install(overlay, patches)
     session.to_read = overlay.to_read
-    later = AfterImport({
-        "torch.utils.tensorboard.writer": lambda module: patches.set(module.SummaryWriter, "add_graph", lambda *_, **__: None),
-        **{name: functools.partial(triton_kernels.change, session, patches) for name in triton_kernels.MODULES},
-        "safetensors": lambda module: saving.install_safe_open(session, patches, module),
-        "safetensors.torch": lambda module: saving.install_safetensors(session, patches, module),
-    })
-    later.install()
-    session.closers.extend((later.remove, c_openers.install(overlay, patches).remove))
+    hooks.when_imported("torch.utils.tensorboard.writer", lambda module: patches.set(module.SummaryWriter, "add_graph", lambda *_, **__: None))
+    hooks.when_imported("safetensors", lambda module: saving.install_safe_open(session, patches, module))
+    hooks.when_imported("safetensors.torch", lambda module: saving.install_safetensors(session, patches, module))
+    triton_kernels.install(session, patches, hooks)
+    c_openers.install(overlay, patches, hooks)
     return overlay
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
 import torch
 
@@ -31,7 +31,7 @@ SPLITTING = {"megatron": "Megatron", "colossalai": "Colossal-AI", "fairscale": "
 """They divide a model or its state between GPUs."""
 
 KNOWN_OPERATORS = frozenset("""
-aten prim prims torchvision torchaudio c10d _c10d_functional higher_order quantized profiler inductor rngprims fsdp
+aten prim prims torchvision torchaudio c10d _c10d_functional higher_order quantized profiler inductor rngprims fsdp bitsandbytes
 """.split())
 
 _GRAPH_WORDS = re.compile(r"\bCUDAGraph\(|\bcuda\.graph\(|\bmake_graphed_callables\(")
@@ -40,11 +40,9 @@ _GRAPH_WORDS = re.compile(r"\bCUDAGraph\(|\bcuda\.graph\(|\bmake_graphed_callabl
 class NotFollowed:
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self._kernels = 0
-        self._patches: Optional[Patches] = None
+        self.triton_launches = 0
 
     def install(self, patches: Patches) -> None:
-        self._patches = patches
         if hasattr(torch, "compile"):
             patches.set(torch, "compile", self._compile(torch.compile))
         patches.set_where_present(torch.cuda, "make_graphed_callables", self._graphed)
@@ -64,20 +62,6 @@ class NotFollowed:
         self._session.trace.note(GRAPHS)
         return callables
 
-    def forward_begins(self) -> None:
-        """Kernels of Triton cannot run without a GPU. They work on tensors of PyTorch, which are followed."""
-        if self._patches is None or "triton.runtime.jit" not in sys.modules:
-            return
-        patches, self._patches = self._patches, None
-
-        def skipped(*_: Any, **__: Any) -> None:
-            self._kernels += 1
-
-        for module, name in (("jit", "JITFunction"), ("autotuner", "Autotuner"), ("autotuner", "Heuristics")):
-            owner = getattr(sys.modules.get(f"triton.runtime.{module}"), name, None)
-            if owner is not None:
-                patches.set(owner, "run", skipped)
-
     def tell(self, running: Iterable[str]) -> None:
         """At the end, with the files of the functions that were running: a script that captures graphs trains first without."""
         for note in self._notes():
@@ -86,8 +70,8 @@ class NotFollowed:
             self._session.trace.note(GRAPHS)
 
     def _notes(self) -> Iterator[str]:
-        if self._kernels:
-            yield f"{self._kernels} launches of Triton kernels are left out: the tensors they work on are in the estimate"
+        if self.triton_launches:
+            yield f"{self.triton_launches} launches of Triton kernels are left out: the tensors they work on are in the estimate"
         foreign = sorted(self._session.memory.namespaces() - KNOWN_OPERATORS)
         if foreign:
             yield (f"operators of {', '.join(foreign)} are followed by their results only: what their kernels allocate on the side "

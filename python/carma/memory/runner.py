@@ -67,7 +67,7 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
             sys.argv = [run.program.script, *run.program.arguments]
             hooks = ImportHooks()
             hooks.install(patches)
-            muting.install(session, patches, scratch, run.network)
+            muting.install(session, patches, hooks, scratch, run.network)
             loaders.install(patches)
             batches.install(patches)
             after.install()

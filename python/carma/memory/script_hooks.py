@@ -44,7 +44,6 @@ def _module_called(session: "Session") -> Any:
     def called(module: torch.nn.Module, inputs: Any) -> None:
         if session.phases.module_called():
             session.inputs.forward_begins(module, inputs)
-            session.not_followed.forward_begins()
         if id(module) not in seen:
             seen.add(id(module))
             _note_weights(session, module)

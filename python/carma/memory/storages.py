@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from typing import Optional
 
@@ -56,6 +57,7 @@ class Storages:
         self.adopted = 0
         """Bytes of tensors, other than parameters, that were met only when an operator used them."""
         self._wrapper_lives_with_storage = _wrapper_lives_with_storage()
+        self._collecting = threading.Lock()
 
     def find(self, tensor: torch.Tensor) -> Optional[Record]:
         if not tensor.is_meta:
@@ -140,11 +142,16 @@ class Storages:
         """Notes frees where PyTorch cannot tell them by itself (before 2.1: storages have no lasting Python object)."""
         if self._wrapper_lives_with_storage:
             return
-        expired = torch.UntypedStorage._expired
-        gone = [address for address, record in list(self.records.items()) if expired(record.watch)]
-        for address in gone:
-            torch.UntypedStorage._free_weak_ref(self.records[address].watch)
-            self._forget(address)
+        if not self._collecting.acquire(blocking=False):
+            return  # another thread of the script is at it: a reference must not be freed twice
+        try:
+            expired = torch.UntypedStorage._expired
+            gone = [address for address, record in list(self.records.items()) if expired(record.watch)]
+            for address in gone:
+                torch.UntypedStorage._free_weak_ref(self.records[address].watch)
+                self._forget(address)
+        finally:
+            self._collecting.release()
 
     def close(self) -> None:
         """Stops watching without further events."""
