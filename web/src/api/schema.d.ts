@@ -1509,7 +1509,7 @@ export interface components {
         MemoryPart: {
             /** @description Its size. */
             memory: components["schemas"]["MiB"];
-            /** @description Its kind: weights, gradients, optimizer, activations, workspace, fragmentation, context. */
+            /** @description Its kind: weights, gradients, optimizer, activations, workspace, fragmentation, context, correction. */
             name: string;
         };
         /** @description The memory of an attempt on a GPU, from a time on. */
