@@ -36,6 +36,12 @@ const LEAST_FOR_BOUND: usize = 20;
 /// Share of workspace from which a sample says something about workspaces.
 const WITH_WORKSPACE: f64 = 0.02;
 
+/// A peak this many times above or below its estimate says that the job was described wrongly, not how the server differs.
+const MOST_RATIO: f64 = 2.0;
+
+/// MiB by which contexts differ at most.
+const MOST_CONTEXT: f64 = 2048.0;
+
 /// A correction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Calibration {
@@ -63,7 +69,7 @@ impl Calibration {
         let excess = |sample: &Sample| sample.measured.0 as f64 - sample.expected.0 as f64;
         let (with, without): (Vec<&Sample>, Vec<&Sample>) =
             samples.iter().copied().partition(|sample| sample.workspace.0 as f64 > WITH_WORKSPACE * sample.expected.0 as f64);
-        let context = shrunk(without.iter().map(|sample| excess(sample)).collect());
+        let context = shrunk(without.iter().map(|sample| excess(sample)).collect()).clamp(-MOST_CONTEXT, MOST_CONTEXT);
         let factor = |sample: &&Sample| (excess(sample) - context) / sample.workspace.0 as f64;
         let workspace = 1.0 + shrunk(with.iter().map(factor).collect()).clamp(-1.0, 3.0);
         let mut calibration = Self { samples: samples.len(), context, workspace, bound: None, error_before: 0.0, error_after: 0.0 };
@@ -115,8 +121,12 @@ pub struct Calibrations {
 }
 
 impl Calibrations {
-    /// Adds a measured job.
+    /// Adds a measured job, unless its estimate was for another one.
     pub fn add(&mut self, sample: Sample) {
+        let ratio = sample.measured.0 as f64 / sample.expected.0 as f64;
+        if !(1.0 / MOST_RATIO..=MOST_RATIO).contains(&ratio) {
+            return;
+        }
         let samples = self.samples.entry((sample.estimator.clone(), sample.gpu.clone())).or_default();
         samples.push(sample);
         let excess = samples.len().saturating_sub(MOST);
@@ -202,6 +212,11 @@ mod tests {
         assert_eq!(read, all);
         assert_eq!(read.of("dry-run", "GPU").unwrap().samples, MOST);
         assert_eq!((read.of("dry-run", "other"), read.all().count()), (None, 1));
+        let mut odd = Calibrations::default();
+        for (expected, measured) in [(1000, 2001), (1000, 499), (0, 5)] {
+            odd.add(sample(expected, 0, measured));
+        }
+        assert_eq!(odd.all().count(), 0, "these were described wrongly");
         assert!(Calibrations::read(&b"estimator,gpu\nx,y\n"[..]).is_err());
     }
 }

@@ -85,7 +85,7 @@ fn show(learned: &Calibrations, output: &mut impl Write) -> Result<()> {
         left("estimator", 9),
         left("GPU", 26),
         right("jobs", 5),
-        right("context", 8),
+        right("context", 10),
         right("workspace", 9),
         right("bound", 6),
         right("error", 15),
