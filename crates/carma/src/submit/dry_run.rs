@@ -44,7 +44,12 @@ pub(super) fn run(submissions: &[ValidSubmission], manager: &Manager, json: bool
 /// The forecasts of each submission; none if no manager runs.
 fn forecasts(submissions: &[ValidSubmission], manager: &Manager) -> Result<Vec<Vec<Forecast>>> {
     match manager.connect() {
-        Err(ClientError::NoManager(_)) => Ok(Vec::new()),
+        Err(ClientError::NoManager(_)) => {
+            if submissions.iter().flat_map(ValidSubmission::requests).any(|request| request.hints.dry_run) {
+                eprintln!("carma: no manager runs, so nothing was estimated: use carma trace-memory");
+            }
+            Ok(Vec::new())
+        }
         client => {
             let mut client = client?;
             let mut forecast = |submission: &ValidSubmission| client.forecast(submission.as_sent());

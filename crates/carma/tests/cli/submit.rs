@@ -95,6 +95,13 @@ fn a_dry_run_is_a_table() {
 }
 
 #[test]
+fn a_dry_run_without_a_manager_says_that_nothing_was_estimated() {
+    let output = Desk::new(&[]).submit(&["--dry-run", "--estimate", "dry-run", "--", "python3", "train.py"], "");
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: no manager runs, so nothing was estimated: use carma trace-memory\n");
+}
+
+#[test]
 fn files_of_all_forms_go_together_and_standard_input_is_one() {
     let script = "#!/bin/sh\n#SBATCH --gres=gpu:2 --partition=long\ntrue\n";
     let task = "# a\nconda activate torch\npython train.py\nnet.model\nimagenet\n64\ntraining\n1\n";
