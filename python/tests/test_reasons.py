@@ -55,23 +55,15 @@ class Sentences(ScriptTest):
                 self.assertEqual(framework, reasons.other_framework(path))
 
     def test_the_network_behind_another_error(self) -> None:
-        try:
-            try:
-                raise ConnectionRefusedError("no connections in a dry run (to x.org)")
-            except ConnectionRefusedError as cause:
-                raise OSError("Can't load the tokenizer") from cause
-        except OSError as error:
-            self.assertIn("needs the network", reasons.reason_of(error))
+        error = OSError("Can't load the tokenizer")
+        error.__cause__ = ConnectionRefusedError("no connections in a dry run (to x.org)")
+        self.assertIn("needs the network", reasons.reason_of(error))
         self.assertEqual("ValueError: plain", reasons.reason_of(ValueError("plain")))
 
     def test_the_first_cause_is_told(self) -> None:
-        try:
-            try:
-                raise KeyError("field")
-            except KeyError as cause:
-                raise RuntimeError("An error occurred") from cause
-        except RuntimeError as error:
-            self.assertEqual("RuntimeError: An error occurred (from KeyError: 'field')", reasons.reason_of(error))
+        error = RuntimeError("An error occurred")
+        error.__cause__ = KeyError("field")
+        self.assertEqual("RuntimeError: An error occurred (from KeyError: 'field')", reasons.reason_of(error))
 
 
 class Ends(unittest.TestCase):

@@ -54,14 +54,6 @@ def _equal(mode, func, args, kwargs):
     return args[0].shape == args[1].shape
 
 
-def _allclose(mode, func, args, kwargs):
-    """Tensors with unknown values are close: scripts compare what they expect to be so."""
-    values = [_values(mode, operand) for operand in args[:2]]
-    if all(value is not None for value in values):
-        return func(*values, *args[2:], **kwargs)
-    return True
-
-
 def _nonzero(mode, func, args, kwargs):
     tensor = args[0]
     if not tensor.is_meta:
@@ -216,7 +208,6 @@ def _first(mode, func, args, kwargs):
 _RULES: dict[str, Callable[..., Any]] = {
     "aten._local_scalar_dense.default": _scalar,
     "aten.equal.default": _equal,
-    "aten.allclose.default": _allclose,
     "aten.nonzero.default": _nonzero,
     "aten.masked_select.default": _masked_select,
     "aten.index.Tensor": _index,

@@ -32,7 +32,7 @@ LEFT_OUT = frozenset("pip ensurepip venv virtualenv tensorboard visdom http jupy
 """Modules that install, download or serve for ever."""
 
 PRETENDED_PID = 1 << 22
-"""Above the largest that Linux gives out by default, so that a signal meets nobody."""
+"""Above the largest that Linux gives out by default, so that a signal reaches no process."""
 
 
 def install(session: "Session", patches: Patches, hooks: ImportHooks) -> WaitingProcesses:

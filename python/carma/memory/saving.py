@@ -81,7 +81,7 @@ def _reduction(session: "Session", patches: Patches) -> None:
 def restored(
     key: int, size: int, device: int, dtype: torch.dtype, shape: Any, stride: Any, offset: int, requires_grad: bool, values: Any,
 ) -> torch.Tensor:
-    """Called by whoever reads such a file."""
+    """Called by pickle when it reads such a file."""
     session = _session
     if session is None:
         return torch.empty_strided(shape, stride, dtype=dtype, device="meta").requires_grad_(requires_grad)
