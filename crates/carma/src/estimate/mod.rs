@@ -66,7 +66,7 @@ impl FitArguments {
         if json {
             return fits::show_json(subject, &found, output);
         }
-        view::heading(subject, output)?;
+        view::job(subject, output)?;
         fits::show(subject, &found, output)?;
         view::notes(subject, output)
     }

@@ -60,7 +60,15 @@ fn utilisation(subject: &Subject, output: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn heading(subject: &Subject, output: &mut impl Write) -> Result<()> {
+fn heading(subject: &Subject, output: &mut impl Write) -> Result<()> {
+    job(subject, output)?;
+    let evidence = format!("{:?}", subject.stack.evidence).to_lowercase();
+    writeln!(output, "stack {}: context of {:.0} MiB ({evidence})", subject.stack.name, subject.stack.context)?;
+    Ok(())
+}
+
+/// The estimated job in one line.
+pub(super) fn job(subject: &Subject, output: &mut impl Write) -> Result<()> {
     let batch = subject.training.batch;
     match &subject.description {
         Some(Description { format, model, .. }) => {
@@ -70,8 +78,6 @@ pub(super) fn heading(subject: &Subject, output: &mut impl Write) -> Result<()> 
         }
         None => writeln!(output, "recorded events")?,
     }
-    let evidence = format!("{:?}", subject.stack.evidence).to_lowercase();
-    writeln!(output, "stack {}: context of {:.0} MiB ({evidence})", subject.stack.name, subject.stack.context)?;
     Ok(())
 }
 
