@@ -161,10 +161,17 @@ pub enum Obstacle {
     },
     /// Sharing would not pay: the job would add too little to total progress, as predicted.
     LittleGain {
-        /// What it would add, in percent of a job that has its GPU for itself.
-        percent: u32,
+        /// What it would add, in percent of a job that has its GPU for itself; negative where total progress would fall.
+        percent: i32,
         /// The least it must.
-        least: u32,
+        least: i32,
+    },
+    /// The job would delay itself and the others for too long, as predicted.
+    PredictedDelay {
+        /// The sum of the delays, in percent of the job's length.
+        percent: u32,
+        /// The most that is allowed, the more the more jobs wait.
+        limit: u32,
     },
     /// Too little memory is left.
     Memory {
@@ -309,6 +316,9 @@ impl fmt::Display for Obstacle {
             }
             Self::LittleGain { percent, least } => {
                 write!(f, "sharing would not pay: it would add {percent} % of a job's progress (at least {least} %)")
+            }
+            Self::PredictedDelay { percent, limit } => {
+                write!(f, "would delay the job and the others by {percent} % of the job's length (limit {limit} %)")
             }
             Self::Memory { needed, available } => write!(f, "has {available} available, {needed} needed"),
             Self::TooSmall { needed, capacity } => write!(f, "has {capacity} in total, {needed} needed"),

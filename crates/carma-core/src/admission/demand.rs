@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::ops::Deref;
 
+use super::JobEnd;
 use super::power_checks::could_ever_power;
 use super::time_checks::lasts;
 use crate::JobId;
@@ -28,8 +29,10 @@ pub(crate) struct Demand<'a> {
     pub(crate) host: HostClaim,
     /// Jobs that it must not share a device with.
     pub(crate) apart_from: &'a [JobId],
-    /// When its time limit would end it if it started now.
-    pub(crate) ends_at: Option<Time>,
+    /// When it would end if it started now.
+    pub(crate) ends: JobEnd,
+    /// How long it should take alone from now on.
+    pub(crate) length: Seconds,
     /// When it would start.
     pub(crate) now: Time,
     /// How long a server must last for it; unset: it may start on any.
@@ -141,13 +144,15 @@ impl<'a> Demand<'a> {
         };
         let ranks = if spec.gpus == 1 { Ranks::One([need(0)]) } else { Ranks::Many((0..spec.gpus as usize).map(need).collect()) };
         let ranks = ranks.neediest_first();
+        let left = spec.expected_duration.and_then(|_| job.expected_remaining(now));
         Self {
             spec,
             ranks,
             needs_idle: whole,
             host: spec.host_claim(),
             apart_from: &job.apart_from,
-            ends_at: spec.time_limit.map(|limit| now + limit),
+            ends: JobEnd { limit: spec.time_limit.map(|limit| now + limit), predicted: left.map(|left| now + left) },
+            length: left.unwrap_or(config.queue.unknown_duration),
             now,
             lasts: job.needs_server_for(),
             whenever: false,

@@ -47,7 +47,7 @@ pub(crate) fn host_obstacles(question: &JobQuestion<'_>, server: &Server) -> imp
 /// The job for which what is left of the host is kept, if this one would take of it.
 fn kept(question: &JobQuestion<'_>, server: &Server, room: HostClaim) -> Option<Obstacle> {
     let (id, claim) = (server.spec.id, question.demand.host);
-    let for_heads = question.kept_for_others().map(|kept| (kept.head, kept.kept_of_host(id, question.demand.ends_at)));
+    let for_heads = question.kept_for_others().map(|kept| (kept.head, kept.kept_of_host(id, question.demand.ends)));
     let for_cpu_head = question.host_kept.filter(|kept| kept.server == id).map(|kept| (kept.head, kept.claim));
     let mut left = room.without(claim);
     for (head, kept) in for_heads.chain(for_cpu_head) {

@@ -8,6 +8,7 @@ use crate::job::JobSpec;
 use crate::obstacle::{Obstacle, PlacementKind};
 use crate::policy::{Encounter, Order, Score};
 use crate::sharing::{CollocationMode, RequestedMode};
+use crate::tenant::Tenant;
 use crate::{DeviceId, JobId};
 
 /// A job, and the constraints on it besides the devices.
@@ -31,6 +32,8 @@ pub(crate) struct JobQuestion<'a> {
     pub(crate) cursor: Option<DeviceId>,
     /// It is to share only where that saves energy.
     pub(crate) packs: bool,
+    /// Waiting jobs per GPU.
+    pub(crate) pressure: f64,
 }
 
 type Check = fn(&JobQuestion<'_>, &Device) -> Option<Obstacle>;
@@ -114,9 +117,22 @@ impl JobQuestion<'_> {
 
     /// What a policy that predicts makes of the job beside those on a device.
     pub(crate) fn predict(&self, device: &Device) -> Option<Result<Score, Obstacle>> {
+        self.predict_beside(device, &device.tenants)
+    }
+
+    /// The same beside only some of them.
+    pub(crate) fn predict_beside(&self, device: &Device, tenants: &[Tenant]) -> Option<Result<Score, Obstacle>> {
         let Order::Predicted(prediction) = self.config.mapping.policy.order else { return None };
-        let (mode, tenants) = (device.spec.mode, &device.tenants[..]);
-        Some((prediction.of)(&Encounter { newcomer: self.demand.profile(), mode, tenants, limits: self.config.forecast }))
+        let mode = device.spec.mode;
+        Some((prediction.of)(&Encounter {
+            newcomer: self.demand.profile(),
+            mode,
+            tenants,
+            limits: self.config.forecast,
+            length: self.demand.length,
+            now: self.demand.now,
+            pressure: self.pressure,
+        }))
     }
 }
 
@@ -126,7 +142,8 @@ fn apart(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 }
 
 fn reserved(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
-    q.kept_for_others().find_map(|kept| kept.objection(device.id(), q.demand.ends_at))
+    let ends = || q.demand.ends.stretched(q.demand.now, device.slowdown_of(q.demand.profile()));
+    q.kept_for_others().find_map(|kept| kept.objection(device.id(), if kept.predicted { ends() } else { q.demand.ends }))
 }
 
 fn fair_share(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {

@@ -12,4 +12,5 @@ pub(crate) use host_checks::{HostReservation, host_obstacles, host_takes, least_
 pub(crate) use job_checks::{JobQuestion, first_job_obstacle, job_obstacles, mode_objection};
 pub(crate) use power_checks::power_objection;
 pub use reservation::HeadReservation;
+pub(crate) use reservation::JobEnd;
 pub(crate) use time_checks::{closes_at, lasts, may_last};

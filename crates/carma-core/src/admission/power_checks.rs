@@ -19,7 +19,7 @@ pub(crate) fn power_objection(question: &JobQuestion<'_>, server: &Server, devic
         0 | 1 => server.draw_with(|other| if other.id() == device.id() { power.load } else { Load::NONE }).0,
         ranks => server.predicted_draw().0 + ranks.min(server.devices.len()) as f64 * server.most_added(power.load).0,
     };
-    let kept: f64 = question.kept_for_others().map(|kept| kept.kept_of_power(server.spec.id, question.demand.ends_at).0).sum();
+    let kept: f64 = question.kept_for_others().map(|kept| kept.kept_of_power(server.spec.id, question.demand.ends).0).sum();
     let predicted = Watts(draw + kept).min(server.most_draw());
     (predicted.0 > power.budget.0 + ROUNDING).then_some(Obstacle::PowerBudget { predicted, budget: power.budget })
 }

@@ -23,6 +23,8 @@ section! {
         utilisation_cap: Fraction = Fraction::ONE;
         /// Memory reserved for a job counts as used before the job allocates it.
         reservations: bool = false, Standard: true;
+        /// Reserved memory that a job does not use is given back once its memory has not risen for this long. 0: never.
+        trim_after: ZeroIsNone<Seconds> [0.0..=604_800.0] = None, Carma: Some(Seconds::from_secs(300)), Response: None;
         /// Idle GPUs are used before any GPU is shared.
         idle_first: bool = true;
         /// GPUs that processes outside CARMA use: share them, or leave them alone.

@@ -33,13 +33,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::forecast::ForecastConfig;
 use crate::job::MemoryBasis;
-use crate::keys::{Checker, ConfigErrors, KeyInfo, Kind, Preset, Section, Setting};
+use crate::keys::{Aim, Base, Checker, ConfigErrors, KeyInfo, Kind, Preset, Section, Setting};
 use crate::policy::{CARMA, MAGM, Mapping, POLICIES};
 use crate::risk::{RiskWeights, Screen};
 
 /// Declares [`Settings`] and [`Config`] over the sections.
 macro_rules! sections {
-    ($preset_doc:literal, $policy_doc:literal; $($(#[doc = $doc:literal])+ $key:ident: $section:ident,)+) => {
+    ($preset_doc:literal, $aim_doc:literal, $policy_doc:literal; $($(#[doc = $doc:literal])+ $key:ident: $section:ident,)+) => {
         /// A configuration as written: any of the keys, over a preset. Every value is checked before it counts.
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
@@ -47,6 +47,9 @@ macro_rules! sections {
             #[doc = $preset_doc]
             #[serde(skip_serializing_if = "Option::is_none")]
             pub preset: Option<Preset>,
+            #[doc = $aim_doc]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub aim: Option<Aim>,
             #[doc = $policy_doc]
             #[serde(skip_serializing_if = "Option::is_none")]
             pub policy: Option<String>,
@@ -65,6 +68,8 @@ macro_rules! sections {
         pub struct Config {
             #[doc = $preset_doc]
             pub preset: Preset,
+            #[doc = $aim_doc]
+            pub aim: Aim,
             #[doc = $policy_doc]
             pub mapping: Mapping,
             $($(#[doc = $doc])+ pub $key: $section,)+
@@ -74,6 +79,7 @@ macro_rules! sections {
             /// Every key, in the order in which they are shown.
             pub const KEYS: &'static [KeyInfo] = &[
                 KeyInfo { name: "preset", doc: $preset_doc, kind: <Preset as Setting>::KIND, range: None },
+                KeyInfo { name: "aim", doc: $aim_doc, kind: <Aim as Setting>::KIND, range: None },
                 KeyInfo { name: "policy", doc: $policy_doc, kind: Kind::Other("a policy"), range: None },
                 $(KeyInfo { name: stringify!($key), doc: concat!($($doc),+), kind: <$section as Setting>::KIND, range: None },)+
             ];
@@ -87,8 +93,12 @@ macro_rules! sections {
             /// assert_eq!(wrong.to_string(), "admission.margin = -5 is not allowed: give a whole number from 0 to 1048576 MiB");
             /// ```
             pub fn check(&self) -> Result<Config, ConfigErrors> {
-                let mut config = Config::from(self.preset.unwrap_or_else(|| preset_for(self.policy.as_deref())));
+                let preset = self.preset.unwrap_or_else(|| preset_for(self.policy.as_deref()));
+                let mut config = Config::new(preset, self.aim.unwrap_or_default());
                 let mut check = Checker::default();
+                if let Some(aim) = self.aim.filter(|aim| preset != Preset::Carma && *aim != Aim::Balanced) {
+                    check.refuse_key("aim", format_args!("{:?}", aim.name()), "balanced: only preset carma has other aims".to_owned());
+                }
                 if let Some(name) = &self.policy {
                     match name.parse() {
                         Ok(mapping) => config.mapping = mapping,
@@ -104,19 +114,27 @@ macro_rules! sections {
             }
         }
 
+        impl Config {
+            /// The values of a preset for an aim, which matters to our own only.
+            pub fn new(preset: Preset, aim: Aim) -> Self {
+                let base = Base::of(preset, aim);
+                let policy = base.value(&[(Base::Carma, || &CARMA)], || &MAGM);
+                let mapping = Mapping { policy, basis: MemoryBasis::Known };
+                Self { preset, aim, mapping, $($key: <$section as Section>::of(base),)+ }
+            }
+        }
+
         impl From<Preset> for Config {
             fn from(preset: Preset) -> Self {
-                let policy = preset.value(&[(Preset::Carma, || &CARMA)], || &MAGM);
-                let mapping = Mapping { policy, basis: MemoryBasis::Known };
-                Self { preset, mapping, $($key: $section::preset(preset),)+ }
+                Self::new(preset, Aim::default())
             }
         }
 
         /// Every key with its value.
         impl From<&Config> for Settings {
             fn from(config: &Config) -> Self {
-                let Config { preset, mapping, .. } = config;
-                Self { preset: Some(*preset), policy: Some(mapping.to_string()), $($key: $section::write(&config.$key),)+ }
+                let Config { preset, aim, mapping, .. } = config;
+                Self { preset: Some(*preset), aim: Some(*aim), policy: Some(mapping.to_string()), $($key: $section::write(&config.$key),)+ }
             }
         }
     };
@@ -124,6 +142,7 @@ macro_rules! sections {
 
 sections! {
     "The values to start from. Unset: `carma` for policy `carma` or none, else `standard`.",
+    "What policy `carma` aims at: all figures, makespan and energy, or completion times and little slowdown.",
     "How jobs are mapped to GPUs.";
     /// Samples of GPUs, and the window over which they are averaged.
     window: WindowConfig,

@@ -25,9 +25,15 @@ section! {
         /// Number of jobs behind a waiting head that are considered for backfill. 0: strictly in order.
         backfill: ZeroIsNone<u32> [0.0..=10_000.0] = None, Standard: Some(100);
         /// GPUs are reserved for the head of the queue once it has waited this long. Before that, other jobs may pass it freely.
-        reserve_after: Seconds [0.0..=31_536_000.0] = Seconds::ZERO, Carma: Seconds::from_secs(8 * 3600);
+        reserve_after: Seconds [0.0..=31_536_000.0] = Seconds::ZERO, Carma: Seconds::from_secs(8 * 3600), Response: Seconds::from_secs(4 * 3600);
         /// The longest job is next once all other work per GPU is less than this many times its own. 0: never.
-        critical: f64 [0.0..=10.0] = 0.0, Carma: 2.0;
+        critical: f64 [0.0..=10.0] = 0.0, Carma: 1.1, Throughput: 2.0, Response: 1.0;
+        /// GPUs are kept for the longest job if they are predicted to be free for it within this share of its length. Less, the more other work
+        /// there is. 0: never.
+        drain: f64 [0.0..=1.0] = 0.0, Carma: 0.2, Response: 0.0;
+        /// GPUs that are predicted to be free within its length are kept for the head of the queue once it has waited for this many times its length.
+        /// 0: never.
+        stretch: f64 [0.0..=1000.0] = 0.0, Carma: 1.0, Throughput: 0.5, Response: 0.0;
         /// Time between asking a job to stop and killing it.
         grace: Seconds [0.0..=3600.0] = Seconds::from_secs(30);
     }

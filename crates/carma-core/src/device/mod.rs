@@ -13,7 +13,7 @@ pub use switches::Switches;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
-use crate::forecast::CoRunners;
+use crate::forecast::{CoRunners, InterferenceProfile};
 use crate::obstacle::{Obstacle, PlacementKind};
 use crate::policy::{Facts, Score};
 use crate::power::PowerRange;
@@ -301,8 +301,18 @@ impl Device {
         for attempt in &new {
             self.gate.seen(*attempt, config.gate.opens_after(now, Some(now)));
         }
+        for tenant in &mut self.tenants {
+            if let TenantMemory::Reading(memory) = tenant.memory {
+                tenant.plateau.note(memory, now);
+            }
+        }
         self.shorten_gate(config);
         new
+    }
+
+    /// When the next reservation on it may be trimmed.
+    pub(crate) fn trims_at(&self, config: &Config) -> Option<Time> {
+        self.tenants.iter().filter_map(|tenant| tenant.trims_at(config.admission.trim_after)).min()
     }
 
     /// Opens the gate sooner behind a new attempt that uses about what is reserved, on a device that is no busier than predicted.
@@ -341,8 +351,14 @@ impl Device {
         CoRunners::of(others).slowdown(me.profile, self.spec.mode)
     }
 
+    /// How much slower a job would be on it than alone.
+    pub(crate) fn slowdown_of(&self, job: InterferenceProfile) -> f64 {
+        CoRunners::of(self.tenants.iter().map(|tenant| tenant.profile)).slowdown(job, self.spec.mode)
+    }
+
     /// Updates the availability; called after every change of the device.
     pub(crate) fn refresh(&mut self, config: &Config, now: Time) {
+        self.tenants.iter_mut().for_each(|tenant| tenant.trim(config.admission.trim_after, now));
         self.joinable = self.partitioned && config.modes.joins() && self.switches.may_join(&config.modes);
         let open = |kind| first_device_obstacle(self, kind, config, now).is_none();
         let idle = open(PlacementKind::Idle).then_some(self.spec.memory);

@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::device::{Device, DeviceSpec, grown_stale};
 use crate::obstacle::PlacementKind;
 use crate::policy::Score;
+use crate::tenant::Work;
 use crate::units::{MiB, Time};
 use crate::{AttemptId, DeviceId, ServerId};
 
@@ -163,6 +164,14 @@ impl Fleet {
             self.tree.set(place, &Summary::of(server));
         }
         Some(result)
+    }
+
+    /// The work of an attempt on a device. No search depends on it.
+    pub(crate) fn work_mut(&mut self, id: DeviceId, attempt: AttemptId) -> Option<&mut Work> {
+        let place = self.server_index(id.server())?;
+        let server = &mut self.servers[place];
+        let index = server.index_of(id)?;
+        server.devices[index].tenant_mut(attempt)?.work.as_mut()
     }
 
     /// Counts an attempt without GPUs in.

@@ -32,6 +32,14 @@ impl<T> PerRank<T> {
         }
     }
 
+    /// The same of other values.
+    pub fn map<U>(self, of: impl Fn(T) -> U) -> PerRank<U> {
+        match self {
+            Self::Same(value) => PerRank::Same(of(value)),
+            Self::Each(values) => PerRank::Each(values.into_iter().map(of).collect()),
+        }
+    }
+
     /// Whether it speaks of exactly so many ranks.
     pub fn covers(&self, ranks: usize) -> bool {
         match self {
@@ -58,6 +66,9 @@ impl MemoryEstimate {
     }
 }
 
+/// An estimate whose upper bound is at most this many times the expected peak leaves little doubt.
+const SURE: f64 = 1.4;
+
 /// Everything known about a job's memory: what its user declared and what an estimator answered, either or none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryNeed {
@@ -78,6 +89,12 @@ impl MemoryNeed {
     /// An estimated need, the same on every rank.
     pub const fn estimated(expected: MiB, upper: MiB) -> Self {
         Self { known: None, estimated: Some(PerRank::Same(MemoryEstimate { expected, upper })) }
+    }
+
+    /// Whether the need of every rank is known, or estimated with little doubt.
+    pub(crate) fn is_sure(&self) -> bool {
+        let sure = |estimate: &MemoryEstimate| estimate.upper.0 as f64 <= SURE * estimate.expected.0 as f64;
+        self.known.is_some() || self.estimated.as_ref().is_some_and(|estimated| estimated.values().iter().all(sure))
     }
 
     /// What a policy that trusts `basis` knows about one rank.

@@ -7,6 +7,7 @@
 //!  docs ◄── KeyInfo (name, kind, range, documentation)
 //! ```
 
+mod aim;
 mod checker;
 mod choice;
 mod key;
@@ -15,6 +16,7 @@ mod preset;
 mod section;
 mod texts;
 
+pub use aim::{Aim, Base};
 pub use checker::{Checker, ConfigError, ConfigErrors};
 pub use choice::Choice;
 pub use key::{KeyInfo, Kind};
@@ -46,8 +48,8 @@ pub trait Setting {
 
 /// A group of keys, itself the value of a key: `[admission]`.
 pub trait Section: Setting<Value = Self> {
-    /// The values of a preset.
-    fn preset(preset: Preset) -> Self;
+    /// The values to start from.
+    fn of(base: Base) -> Self;
 }
 
 /// A key that may be left out; then it has no value.

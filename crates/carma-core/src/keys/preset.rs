@@ -24,9 +24,6 @@ choice! {
     }
 }
 
-/// Makes the value of a key.
-type Make<T> = fn() -> T;
-
 impl Preset {
     /// Every preset.
     pub const ALL: [Self; 5] = [Self::Carma, Self::Standard, Self::First, Self::Paper, Self::Aegis];
@@ -51,22 +48,6 @@ impl Preset {
             Self::Paper => "the published system (arXiv 2508.19073, v2 and later)",
             Self::Aegis => "AEGIS, the successor of the published system",
         }
-    }
-
-    /// The preset that this one changes.
-    const fn base(self) -> Option<Self> {
-        match self {
-            Self::Paper => None,
-            Self::First | Self::Aegis | Self::Standard => Some(Self::Paper),
-            Self::Carma => Some(Self::Standard),
-        }
-    }
-
-    /// The value of a key: this preset's own, else that of the preset it changes, else the published one.
-    pub fn value<T>(self, own: &[(Self, Make<T>)], published: Make<T>) -> T {
-        let mut lineage = std::iter::successors(Some(self), |preset| preset.base());
-        let found = lineage.find_map(|preset| own.iter().find(|(named, _)| *named == preset));
-        found.map_or(published, |(_, value)| *value)()
     }
 }
 

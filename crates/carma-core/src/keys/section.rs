@@ -3,7 +3,7 @@
 /// Declares a section: its keys with type, range, default, other defaults per preset, and documentation.
 ///
 /// It makes two structs, one of the keys that were written and one of the checked values of all keys. A default is that
-/// of preset `paper`; presets that differ from it, or from the preset they build on, are named behind it. A key without
+/// of preset `paper`; presets and aims that differ from it, or from what they build on, are named behind it. A key without
 /// a default is a section itself. A rule over several keys is a function behind `checked by`.
 ///
 /// ```
@@ -16,8 +16,8 @@
 ///         locked: bool = false;
 ///     }
 /// }
-/// # use carma_core::{Preset, Section};
-/// assert_eq!(DoorConfig::preset(Preset::Aegis).width, 1.2);
+/// # use carma_core::{Base, Section};
+/// assert_eq!(DoorConfig::of(Base::Aegis).width, 1.2);
 /// ```
 #[macro_export]
 macro_rules! section {
@@ -43,14 +43,14 @@ macro_rules! section {
         }
 
         impl $crate::Section for $config {
-            fn preset(preset: $crate::Preset) -> Self {
-                Self { $($key: $crate::section!(@preset preset, $kind $(, $value $(, $preset: $own)*)?),)+ }
+            fn of(base: $crate::Base) -> Self {
+                Self { $($key: $crate::section!(@base base, $kind $(, $value $(, $preset: $own)*)?),)+ }
             }
         }
 
         impl Default for $config {
             fn default() -> Self {
-                <Self as $crate::Section>::preset($crate::Preset::default())
+                <Self as $crate::Section>::of($crate::Base::Carma)
             }
         }
 
@@ -86,9 +86,9 @@ macro_rules! section {
         }
     };
 
-    (@preset $at:ident, $kind:ty) => { <$kind as $crate::Section>::preset($at) };
-    (@preset $at:ident, $kind:ty, $value:expr $(, $preset:ident: $own:expr)*) => {
-        $at.value(&[$(($crate::Preset::$preset, || $own)),*], || $value)
+    (@base $at:ident, $kind:ty) => { <$kind as $crate::Section>::of($at) };
+    (@base $at:ident, $kind:ty, $value:expr $(, $preset:ident: $own:expr)*) => {
+        $at.value(&[$(($crate::Base::$preset, || $own)),*], || $value)
     };
 
     (@key $key:ident, $kind:ty, $about:expr $(, $range:expr)?) => {

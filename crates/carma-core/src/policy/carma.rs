@@ -1,4 +1,4 @@
-//! CARMA's own policy: the device where the job adds most to total progress, slows no job too much and adds enough.
+//! CARMA's own policy: the device where the job delays all jobs there least, slows no job too much and adds enough.
 
 use super::{Encounter, Facts, Order, Policy, Prediction, Score, never};
 use crate::forecast::{CoRunners, InterferenceProfile};
@@ -10,7 +10,7 @@ use crate::tenant::Tenant;
 
 pub(crate) static POLICY: Policy = Policy {
     name: "carma",
-    about: "predicted progress: where the job adds most and slows no job too much",
+    about: "predicted progress: where the job delays all jobs least and slows no job too much",
     shares: true,
     screened: false,
     floor: true,
@@ -18,17 +18,20 @@ pub(crate) static POLICY: Policy = Policy {
     objects: never,
 };
 
-/// Progress as a score: a job that adds a whole GPU's worth has the best.
-fn score(gain: f64) -> Score {
-    Score(((2.0 - gain).max(0.0) * 1e6) as u64)
+/// How much more delay is allowed for each waiting job per GPU: jobs that wait are delayed too.
+const RELAXED: f64 = 0.5;
+
+/// The delay of all jobs by sharing, as a share of the job's own length.
+fn score(delay: f64) -> Score {
+    Score((delay.max(0.0) * 1e6) as u64)
 }
 
-/// A newcomer adds no more than its own progress.
+/// No job is delayed less than the least sensitive one would be itself.
 fn least(facts: &Facts<'_>) -> Score {
     let unfelt = InterferenceProfile { sensitivity: Interference::LEAST_SENSITIVITY, ..InterferenceProfile::IDLE };
     // Of two modes, the one that disturbs less.
     let mode = CollocationMode::Mps { exclusive_process: false };
-    score(1.0 / co_runners(facts.tenants).slowdown(unfelt, mode))
+    score(co_runners(facts.tenants).slowdown(unfelt, mode) - 1.0)
 }
 
 fn co_runners(tenants: &[Tenant]) -> CoRunners {
@@ -36,7 +39,7 @@ fn co_runners(tenants: &[Tenant]) -> CoRunners {
 }
 
 fn predict(encounter: &Encounter<'_>) -> Result<Score, Obstacle> {
-    let Encounter { newcomer, mode, tenants, limits } = *encounter;
+    let Encounter { newcomer, mode, tenants, limits, length, now, pressure } = *encounter;
     let before = co_runners(tenants);
     let after = before.with(newcomer);
     for (metric, predicted, limit) in [(Metric::Smact, after.smact, limits.smact), (Metric::Drama, after.drama, limits.drama)] {
@@ -49,7 +52,9 @@ fn predict(encounter: &Encounter<'_>) -> Result<Score, Obstacle> {
     if worst > limits.slowdown {
         return Err(too_slow(None, worst));
     }
-    let mut gain = 1.0 / before.slowdown(newcomer, mode);
+    let slowdown = before.slowdown(newcomer, mode);
+    let length = length.get().max(1.0);
+    let (mut gain, mut delay) = (1.0 / slowdown, length * (slowdown - 1.0));
     for tenant in tenants {
         let others = before.without(tenant.profile);
         let co_runners = others.with(newcomer);
@@ -57,12 +62,20 @@ fn predict(encounter: &Encounter<'_>) -> Result<Score, Obstacle> {
         if worst > limits.slowdown {
             return Err(too_slow(Some(tenant.attempt.job), worst));
         }
-        gain -= 1.0 / others.slowdown(tenant.profile, mode) - 1.0 / co_runners.slowdown(tenant.profile, mode);
+        let speeds = (1.0 / others.slowdown(tenant.profile, mode), 1.0 / co_runners.slowdown(tenant.profile, mode));
+        gain -= speeds.0 - speeds.1;
+        // They share the device until the first of them ends.
+        let together = tenant.work.map_or(f64::INFINITY, |work| (work.ends_at(now) - now).get()).min(length * slowdown);
+        delay += together * (speeds.0 / speeds.1 - 1.0);
     }
     if gain < limits.gain {
-        return Err(Obstacle::LittleGain { percent: percent(gain.max(0.0)), least: percent(limits.gain) });
+        return Err(Obstacle::LittleGain { percent: (gain * 100.0).round() as i32, least: (limits.gain * 100.0).round() as i32 });
     }
-    Ok(score(gain))
+    let (delay, most) = (delay / length, limits.delay + RELAXED * pressure);
+    if delay > most {
+        return Err(Obstacle::PredictedDelay { percent: percent(delay), limit: percent(most) });
+    }
+    Ok(score(delay))
 }
 
 fn percent(value: f64) -> u32 {

@@ -26,7 +26,7 @@ use crate::obstacle::Obstacle;
 use crate::risk::Risk;
 use crate::sharing::CollocationMode;
 use crate::tenant::Tenant;
-use crate::units::MiB;
+use crate::units::{MiB, Seconds, Time};
 
 /// A way to choose among devices.
 #[derive(Debug)]
@@ -99,11 +99,17 @@ pub struct Encounter<'a> {
     pub tenants: &'a [Tenant],
     /// How far predictions may go.
     pub limits: ForecastConfig,
+    /// How long the job should take alone from now on.
+    pub length: Seconds,
+    /// When it would start.
+    pub now: Time,
+    /// Waiting jobs per GPU.
+    pub pressure: f64,
 }
 
 impl Policy {
     /// Whether it goes by what is predicted of jobs that share.
-    pub(crate) const fn predicts(&self) -> bool {
+    pub const fn predicts(&self) -> bool {
         matches!(self.order, Order::Predicted(_))
     }
 }

@@ -14,11 +14,20 @@ use crate::units::{MiB, Time};
 /// Servers to look at for a reservation, the best bound first, before the soonest of them is taken.
 const SERVERS_PLANNED: usize = 24;
 
-/// Keeps for the head the devices that are soonest free for it by the time limits of what runs there: in one server
+/// Which ends of running attempts a plan goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KnownEnds {
+    /// Their time limits: no attempt ends later.
+    Limits,
+    /// Predictions.
+    Predicted,
+}
+
+/// Keeps for the head the devices that are soonest free for it by the ends of what runs there: in one server
 /// if the head must have that, the earliest server first. `question` is the head's, whichever way.
-pub(crate) fn plan_reservation(fleet: &Fleet, question: JobQuestion<'_>, now: Time) -> HeadReservation {
+pub(crate) fn plan_reservation(fleet: &Fleet, question: JobQuestion<'_>, ends: KnownEnds, now: Time) -> HeadReservation {
     let (alone, sharing) = (JobQuestion { kind: PlacementKind::Idle, ..question }, JobQuestion { kind: PlacementKind::Share, ..question });
-    let planner = Planner { fleet, alone, sharing, now };
+    let planner = Planner { fleet, alone, sharing, ends, now };
     let usable = |server| usable_devices(server, question.demand);
     // With predicted progress a GPU may be ready much later than its memory is, so bounds skip few servers.
     let found = Cell::new(0);
@@ -43,6 +52,7 @@ pub(crate) fn plan_reservation(fleet: &Fleet, question: JobQuestion<'_>, now: Ti
         devices,
         from: if let Ready::At(time) = ready { Some(time) } else { None },
         host: question.demand.host,
+        predicted: ends == KnownEnds::Predicted,
         power,
     }
 }
@@ -67,6 +77,7 @@ struct Planner<'a> {
     fleet: &'a Fleet,
     alone: JobQuestion<'a>,
     sharing: JobQuestion<'a>,
+    ends: KnownEnds,
     now: Time,
 }
 
@@ -78,6 +89,10 @@ impl Planner<'_> {
         let host = self.alone.demand.host.fits_in(summary.host_total);
         if !host || !summary.may_hold(OfferKind::Capacity, ranks.len(), |nth| ranks[nth].alone) {
             return None;
+        }
+        if self.ends == KnownEnds::Predicted {
+            // Summaries know time limits only.
+            return Some(Ready::At(self.now).score());
         }
         let shares = self.alone.config.mapping.policy.shares && !self.alone.demand.needs_idle;
         let room = shares && summary.may_hold(OfferKind::AfterGate, ranks.len(), |nth| ranks[nth].to_share);
@@ -135,6 +150,9 @@ impl Planner<'_> {
             let rested = device.switches.changed_at.map_or(self.now, |changed| changed + config.modes.every);
             return Some(self.empty_at(device).max(Ready::At(rested)));
         }
+        if self.ends == KnownEnds::Predicted {
+            return Some(self.predicted_room(device, need).map_or(Ready::Unknown, Ready::At));
+        }
         let shared = self.gate_opens(device).filter(|_| self.may_share(device, need)).and_then(|gate| self.room_at(device, need, gate));
         Some(shared.map_or_else(|| self.empty_at(device), Ready::At))
     }
@@ -158,6 +176,27 @@ impl Planner<'_> {
             fits(used)
         });
         gone.map(|(end, _)| end.max(gate))
+    }
+
+    /// When so many tenants are predicted to have ended that the rank may share the device, or has it alone.
+    fn predicted_room(&self, device: &Device, need: &RankNeed) -> Option<Time> {
+        let config = self.sharing.config;
+        let mut tenants: Vec<(Time, &Tenant)> = Vec::with_capacity(device.tenants.len());
+        for tenant in &device.tenants {
+            tenants.push((tenant.work?.ends_at(self.now), tenant));
+        }
+        tenants.sort_by_key(|(end, _)| std::cmp::Reverse(*end));
+        let mut left: Vec<Tenant> = tenants.iter().map(|(_, tenant)| (*tenant).clone()).collect();
+        let (mut used, mut ready) = (device.counted_as_used(true), self.gate_opens(device).unwrap_or(self.now));
+        while let Some((end, _)) = tenants.pop() {
+            let welcome = || self.sharing.predict_beside(device, &left).is_none_or(|answer| answer.is_ok());
+            if !self.sharing.demand.needs_idle && device.available_beside(used, config) >= need.to_share && welcome() {
+                return Some(ready);
+            }
+            ready = ready.max(end);
+            left.pop().into_iter().for_each(|gone| used = used - gone.counted());
+        }
+        (need.alone <= device.spec.memory && used <= config.admission.idle_memory).then_some(ready)
     }
 
     /// When the last tenant of the device, or of its instances, has ended.

@@ -9,7 +9,7 @@ mod ready;
 mod turn;
 
 pub(crate) use arrays::Arrays;
-pub(crate) use backfill::plan_reservation;
+pub(crate) use backfill::{KnownEnds, plan_reservation};
 pub(crate) use dependencies::{Dependents, Settled};
 pub(crate) use fair::FairQueue;
 pub(crate) use quotas::Quotas;

@@ -9,7 +9,7 @@ use crate::mapping;
 use crate::queue::Place;
 use crate::recovery::{Climb, OomContext};
 use crate::sharing::Limits;
-use crate::tenant::Tenant;
+use crate::tenant::{Tenant, Work};
 use crate::units::{Fraction, MiB, Seconds, Time};
 use crate::{AttemptId, JobId};
 
@@ -35,7 +35,10 @@ impl Scheduler {
         known.attempts += 1;
         known.progress = None;
         self.queues.remove(&Place::of(known));
-        let newcomer = Tenant { expected, ..Tenant::newcomer(&known.spec, attempt, now) };
+        let work = expected.map(|expected| Work::new(expected, now));
+        // A job that ran out of memory had a poor estimate.
+        let may_trim = known.spec.memory.is_sure() && known.climb == Climb::default();
+        let newcomer = Tenant { work, may_trim, ..Tenant::newcomer(&known.spec, attempt, now) };
         let claim = known.spec.host_claim();
         self.move_in(&newcomer, claim, &placement, now);
         self.fleet.update_host(placement.server, |host| host.expect(attempt, claim.memory));
@@ -57,11 +60,12 @@ impl Scheduler {
         }
         for granted in &placement.devices {
             let mps_client = matches!(granted.limits, Limits::Mps { .. });
-            let tenant = Tenant { reserved: granted.reserved, mps_client, ..newcomer.clone() };
-            self.backlog.add(&tenant);
-            self.update_gate(granted.device, now, |device, config| device.admit(tenant, config, now));
+            let may_trim = newcomer.may_trim || matches!(granted.limits, Limits::Mps { memory: Some(_), .. });
+            let tenant = Tenant { reserved: granted.reserved, mps_client, may_trim, ..newcomer.clone() };
+            self.backlog.add(tenant.work);
+            self.update_timed(granted.device, now, |device, config| device.admit(tenant, config, now));
         }
-        self.tenants_changed(placement);
+        self.tenants_changed(placement, now);
         if placement.devices.is_empty() {
             self.fleet.add_cpu_attempt(placement.server, newcomer.attempt);
         }
@@ -129,6 +133,7 @@ impl Scheduler {
     ) -> Result<(), EventError> {
         self.under_way(attempt)?;
         self.jobs.entry(attempt.job).and_modify(|job| job.progress = Some(done));
+        self.change_work(attempt, |work| work.reported(done.get(), now));
         self.watch_pace(attempt, done, now, actions);
         Ok(())
     }
@@ -158,8 +163,8 @@ impl Scheduler {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
         }
         for granted in &active.placement.devices {
-            let gone = self.update_gate(granted.device, now, |device, _| device.dismiss(attempt, now));
-            gone.flatten().into_iter().for_each(|tenant| self.backlog.remove(&tenant));
+            let gone = self.update_timed(granted.device, now, |device, _| device.dismiss(attempt, now));
+            gone.flatten().into_iter().for_each(|tenant| self.backlog.remove(tenant.work));
         }
         if active.placement.devices.is_empty() {
             self.fleet.remove_cpu_attempt(active.placement.server, attempt);
@@ -167,7 +172,7 @@ impl Scheduler {
         self.fleet.update_host(active.placement.server, |host| host.release(attempt, claim));
         self.time_slices.gone(attempt);
         self.paces.remove(&attempt);
-        self.tenants_changed(&active.placement);
+        self.tenants_changed(&active.placement, now);
         self.settle_use(&active, now);
         if verdict == Verdict::ServerLost {
             self.remember_lost_server(&active, now);

@@ -3,13 +3,17 @@
 use super::Scheduler;
 use super::action::{Action, LaunchReason};
 use super::dirty_scope::DirtyScope;
+use super::timers::Timer;
 use crate::JobId;
 use crate::admission::{Demand, HeadReservation, JobQuestion};
 use crate::config::PowerPreference;
 use crate::job::{Job, Placement};
 use crate::mapping;
 use crate::obstacle::PlacementKind;
-use crate::units::Time;
+use crate::units::{Seconds, Time};
+
+/// How long GPUs that should be free for the head by now are kept before that is planned again.
+const LOOK_AGAIN: Seconds = Seconds::from_secs(10);
 
 impl Scheduler {
     /// Starts every job that may start: jobs without GPUs whenever a host takes them; jobs with GPUs in order, until one
@@ -64,7 +68,12 @@ impl Scheduler {
             && let Some(head) = self.head()
             && let Some(place) = kept.iter().position(|kept| kept.head == head)
         {
-            self.reservation = Some(kept.swap_remove(place));
+            let kept = kept.swap_remove(place);
+            // Predictions err: then GPUs are not kept any longer, or for longer.
+            if let Some(from) = kept.from.filter(|_| kept.predicted) {
+                self.timers.set(from.max(now + LOOK_AGAIN), Timer::Reservation);
+            }
+            self.reservation = Some(kept);
         }
         // Launches and jobs that were set aside are part of this decision.
         self.dirty = DirtyScope::Nothing;
@@ -103,7 +112,19 @@ impl Scheduler {
         let suspended_by = self.queues.first_to_recover().filter(|_| self.config.recovery.suspend_collocation);
         let host_kept = self.host_kept_before(demand);
         let reserve = self.queues.main.reserve.bound(demand.spec.user);
-        JobQuestion { demand, kind, config: &self.config, kept, host_kept, reserve, suspended_by, cursor: self.cursor, packs: false }
+        let pressure = self.queues.main.len() as f64 / self.fleet.gpu_count().max(1) as f64;
+        JobQuestion {
+            demand,
+            kind,
+            config: &self.config,
+            kept,
+            host_kept,
+            reserve,
+            suspended_by,
+            cursor: self.cursor,
+            packs: false,
+            pressure,
+        }
     }
 
     /// Starts a job where it leaves intact what is kept for others.

@@ -34,7 +34,7 @@ impl Scheduler {
     pub(super) fn apply_rules(&mut self, now: Time) {
         let devices: Vec<DeviceId> = self.fleet.devices().map(Device::id).collect();
         for device in devices {
-            self.update_gate(device, now, Device::apply_rules);
+            self.update_timed(device, now, Device::apply_rules);
             self.look_when_rested(device, now);
         }
         self.restart_time_slices();
@@ -180,7 +180,7 @@ impl Scheduler {
         now: Time,
         actions: &mut Vec<Action>,
     ) -> Result<(), EventError> {
-        let new = self.update_gate(device, now, |device, config| device.processes(processes, config, now));
+        let new = self.update_timed(device, now, |device, config| device.processes(processes, config, now));
         for attempt in new.ok_or(EventError::UnknownDevice(device))? {
             self.seen(attempt);
         }

@@ -11,6 +11,7 @@
 mod action;
 mod attempts;
 mod audit;
+mod backlog;
 mod correction;
 mod cpu_jobs;
 mod decide;
@@ -52,8 +53,8 @@ use crate::job::{Job, Verdict};
 use crate::queue::{Arrays, Dependents, Place, Queues, Quotas};
 use crate::units::Time;
 use crate::{AttemptId, DeviceId, JobId};
+use backlog::Backlog;
 use dirty_scope::DirtyScope;
-use head::Backlog;
 use modes::ModeSwitching;
 use pace::Pace;
 use time_slices::TimeSlices;

@@ -68,7 +68,8 @@ pub(super) struct WorstDevice {
 
 impl Scheduler {
     /// The tenants of the placement's devices have changed.
-    pub(super) fn tenants_changed(&mut self, placement: &Placement) {
+    pub(super) fn tenants_changed(&mut self, placement: &Placement, now: Time) {
+        self.predict_speeds(placement, now);
         if self.paces.is_empty() {
             return;
         }

@@ -55,10 +55,14 @@ impl Scheduler {
         let still_open = |dependency: &&Dependency| self.jobs.get(&dependency.job).is_some_and(|other| other.state.outcome().is_none());
         job.unmet = if job.state.is_pending() { job.spec.dependencies.iter().filter(still_open).copied().collect() } else { Vec::new() };
         self.dependents.add(id, &job.unmet);
-        if let Some(active) = job.state.active() {
-            self.take_back(&job, &active.clone(), now);
+        let active = job.state.active().cloned();
+        if let Some(active) = &active {
+            self.take_back(&job, active, now);
         }
         self.jobs.insert(id, job);
+        if let Some(active) = active {
+            self.predict_speeds(&active.placement, now);
+        }
         self.begin_time_slice(id);
         self.count_in(id);
     }

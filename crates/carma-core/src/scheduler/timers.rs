@@ -15,6 +15,8 @@ use crate::{AttemptId, DeviceId, JobId};
 pub(super) enum Timer {
     /// A gate opens.
     Gate(DeviceId),
+    /// A reservation may be trimmed.
+    Trim(DeviceId),
     /// An attempt reaches its time limit.
     Limit(AttemptId),
     /// An attempt that was signalled to stop has had its grace.
@@ -29,6 +31,8 @@ pub(super) enum Timer {
     Switch(DeviceId),
     /// A job can no longer start where it could until now.
     ServerCloses(JobId),
+    /// GPUs that are kept for the head should be free for it.
+    Reservation,
     /// A user has been away for so long that nothing is kept for it any more.
     FairShareReserve,
 }
@@ -71,12 +75,15 @@ impl Timers {
 }
 
 impl Scheduler {
-    /// Changes a device, and moves the timer of its gate with the gate.
-    pub(super) fn update_gate<R>(&mut self, device: DeviceId, now: Time, change: impl FnOnce(&mut Device, &Config) -> R) -> Option<R> {
-        let before = self.fleet.device(device)?.gate.opens_at();
+    /// Changes a device, and moves the timers of its gate and of its reservations with it.
+    pub(super) fn update_timed<R>(&mut self, id: DeviceId, now: Time, change: impl FnOnce(&mut Device, &Config) -> R) -> Option<R> {
         let config = &self.config;
-        let (result, after) = self.fleet.update(device, config, now, |device| (change(device, config), device.gate.opens_at()))?;
-        self.timers.reschedule(Timer::Gate(device), before, after);
+        let times = |device: &Device| (device.gate.opens_at(), device.trims_at(config));
+        let before = times(self.fleet.device(id)?);
+        let result = self.fleet.update(id, config, now, |device| change(device, config))?;
+        let after = times(self.fleet.device(id)?);
+        self.timers.reschedule(Timer::Gate(id), before.0, after.0);
+        self.timers.reschedule(Timer::Trim(id), before.1, after.1);
         Some(result)
     }
 
@@ -87,10 +94,17 @@ impl Scheduler {
                 Timer::Gate(device) => {
                     self.fleet.update(device, &self.config, now, |_| ());
                 }
+                Timer::Trim(device) => {
+                    self.fleet.update(device, &self.config, now, |_| ());
+                    // Another reservation there may be next.
+                    if let Some(at) = self.fleet.device(device).and_then(|device| device.trims_at(&self.config)) {
+                        self.timers.set(at, Timer::Trim(device));
+                    }
+                }
                 Timer::Idle(attempt) => self.judge_idle(attempt, now, actions),
                 Timer::FairShareReserve => self.reserve_may_end(now),
                 Timer::Switch(gpu) => self.look_at_switch(gpu, now),
-                Timer::ServerCloses(_) => self.mark_all_dirty(),
+                Timer::ServerCloses(_) | Timer::Reservation => self.mark_all_dirty(),
                 Timer::Begin(job) => self.enqueue(job, now),
                 Timer::TimeSlice(attempt) => self.time_slice_over(attempt, now),
                 Timer::Limit(attempt) => self.stop(attempt, StopReason::TimeLimit, Signal::Terminate, now, actions),

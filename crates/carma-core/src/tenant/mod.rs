@@ -1,8 +1,12 @@
 //! What runs on a device: our attempts with their reserved memory, and other processes.
 
 mod growth;
+mod plateau;
+mod work;
 
 pub use growth::Growth;
+pub use plateau::Plateau;
+pub use work::Work;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +28,10 @@ pub struct Tenant {
     pub memory: TenantMemory,
     /// How that grew.
     pub growth: Growth,
+    /// Whether it has stopped rising.
+    pub plateau: Plateau,
+    /// Its estimate is good enough, or its memory is limited: on a plateau, the rest of its reservation may go to others.
+    pub may_trim: bool,
     /// It is a client of the device's MPS server.
     pub mps_client: bool,
     /// When it was launched.
@@ -40,8 +48,8 @@ pub struct Tenant {
     pub sharing: SharingClass,
     /// Its part in interference.
     pub profile: InterferenceProfile,
-    /// Expected runtime when alone, from its launch on; unset: unknown.
-    pub expected: Option<Seconds>,
+    /// What it has to do from its launch on, and its predicted speed; unset: unknown.
+    pub work: Option<Work>,
     /// Since when it does nothing here; unset: it works, or was not seen yet.
     pub idle_since: Option<Time>,
     /// The share of time in which its kernels ran, where the driver can tell.
@@ -57,6 +65,8 @@ impl Tenant {
             reserved: MiB::ZERO,
             memory: TenantMemory::Unseen,
             growth: Growth::default(),
+            plateau: Plateau::default(),
+            may_trim: spec.memory.is_sure(),
             mps_client: false,
             launched_at: now,
             seen_at: None,
@@ -65,7 +75,7 @@ impl Tenant {
             utilisation: spec.expected_utilisation(),
             sharing: spec.sharing_class(),
             profile: InterferenceProfile::of(spec),
-            expected: spec.expected_duration,
+            work: spec.expected_duration.map(|expected| Work::new(expected, now)),
             idle_since: None,
             activity: None,
         }
@@ -81,6 +91,19 @@ impl Tenant {
     pub(crate) fn reclaim(&mut self, spec: &JobSpec) {
         let Self { exclusive, utilisation, sharing, profile, .. } = Self::newcomer(spec, self.attempt, self.launched_at);
         (self.exclusive, self.utilisation, self.sharing, self.profile) = (exclusive, utilisation, sharing, profile);
+    }
+
+    /// When its reservation may be trimmed, if its memory does not rise before; unset: not at all, or not before it is seen.
+    pub(crate) fn trims_at(&self, after: Option<Seconds>) -> Option<Time> {
+        let on_it = self.may_trim && self.reserved > self.plateau.enough();
+        after.filter(|_| on_it).and_then(|after| self.plateau.reached_at(after))
+    }
+
+    /// Gives back what it has long not used of its reservation.
+    pub(crate) fn trim(&mut self, after: Option<Seconds>, now: Time) {
+        if self.trims_at(after).is_some_and(|at| at <= now) {
+            self.reserved = self.plateau.enough();
+        }
     }
 
     /// Memory that counts as used by it: what is reserved, or more if it uses more.

@@ -16,6 +16,7 @@ mod log;
 mod modes;
 mod policies;
 mod power;
+mod predicted_reservations;
 mod predictions;
 mod properties;
 mod queueing;

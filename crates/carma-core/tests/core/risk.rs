@@ -83,9 +83,9 @@ fn with_smact_alone_smact_decides() {
 #[test]
 fn the_weights_of_each_preset() {
     let of = Statistics { mean: 0.1, median: 0.2, p95: 0.9, ema: 0.4 };
-    assert_eq!(RiskWeights::preset(Preset::First).score(&of), share(0.1));
-    assert_eq!(RiskWeights::preset(Preset::Paper).score(&of), share(0.43));
-    assert_eq!(RiskWeights::preset(Preset::Aegis).score(&of), share(0.4));
+    assert_eq!(RiskWeights::of(Base::First).score(&of), share(0.1));
+    assert_eq!(RiskWeights::of(Base::Paper).score(&of), share(0.43));
+    assert_eq!(RiskWeights::of(Base::Aegis).score(&of), share(0.4));
 }
 
 #[test]

@@ -127,8 +127,15 @@ impl Knowledge {
         self.progress > 0.0 && Chance::new(seed, Purpose::Progress, id.0, 0).happens(self.progress)
     }
 
-    /// The submission of a job.
-    pub(super) fn spec(&self, id: JobId, gpus: u32, (workload, facts): (WorkloadId, &Workload), alone: f64, seed: u64) -> JobSpec {
+    /// The submission of a job, with the need of each of its ranks or of the neediest.
+    pub(super) fn spec(
+        &self,
+        id: JobId,
+        gpus: u32,
+        (workload, facts): (WorkloadId, &Workload),
+        (alone, by_rank): (f64, bool),
+        seed: u64,
+    ) -> JobSpec {
         if let Some(request) = self.requests.get(&workload) {
             return JobSpec { id, ..request.clone() };
         }
@@ -143,21 +150,21 @@ impl Knowledge {
             let upper = expected * (1.0 + CAUTION * self.memory_error);
             MemoryEstimate { expected: MiB(expected.round() as u64), upper: MiB(upper.round() as u64) }
         };
-        // The published systems request the same memory on every GPU of a job.
-        let peak = facts.ranks.iter().map(|rank| rank.peak).max().unwrap_or_default();
+        let peaks: Vec<MiB> = facts.ranks.iter().map(|rank| rank.peak).collect();
+        // The published systems request the memory of the neediest rank on every GPU of a job.
+        let peaks = if by_rank { PerRank::Each(peaks) } else { PerRank::Same(peaks.into_iter().max().unwrap_or_default()) };
         let estimate = match &self.memory {
             Estimator::None => None,
-            Estimator::Oracle => Some(answer(peak)),
-            Estimator::Table(estimates) => estimates.get(workload).map(answer),
+            Estimator::Oracle => Some(peaks.clone().map(answer)),
+            Estimator::Table(estimates) => estimates.get(workload).map(|memory| PerRank::Same(answer(memory))),
             Estimator::Declared(declared) => {
                 let memory = MemoryNeed { known: declared.get(workload).map(PerRank::Same), estimated: None };
                 return JobSpec { gpus, memory, may_checkpoint, ..JobSpec::new(id) };
             }
         };
         // Only exact memory counts as known: an estimate above the size of every GPU is still tried, a known need is not.
-        let known = estimate
-            .filter(|_| self.memory == Estimator::Oracle && self.memory_error == 0.0)
-            .map(|estimate| PerRank::Same(estimate.expected));
+        let exact = self.memory == Estimator::Oracle && self.memory_error == 0.0;
+        let known = exact.then_some(peaks);
         let busiest = |counter: fn(&crate::RankProfile) -> Fraction| {
             let most = facts.ranks.iter().map(counter).max().unwrap_or_default();
             Some(Fraction::clamped(most.get() * utilisation_off))
@@ -169,7 +176,7 @@ impl Knowledge {
             .with(Metric::Utilisation, busiest(|rank| rank.utilisation));
         JobSpec {
             gpus,
-            memory: MemoryNeed { known, estimated: estimate.map(PerRank::Same) },
+            memory: MemoryNeed { known, estimated: estimate },
             sharing: utilisation[Metric::Utilisation].map(sharing_class),
             utilisation,
             expected_duration: duration,

@@ -244,8 +244,9 @@ impl<'a, D: Decider> World<'a, D> {
         let submitted = &self.setup.trace.jobs[job];
         let workload = self.tasks[job].workload;
         let facts: &Workload = self.setup.catalogue.get(workload);
-        let mut spec =
-            self.setup.knowledge.spec(JobId(job as u64 + 1), submitted.gpus, (workload, facts), self.tasks[job].alone, self.setup.seed);
+        let by_rank = self.decider.scheduler().config().mapping.policy.predicts() && facts.ranks.len() == submitted.gpus as usize;
+        let (id, alone, seed) = (JobId(job as u64 + 1), self.tasks[job].alone, self.setup.seed);
+        let mut spec = self.setup.knowledge.spec(id, submitted.gpus, (workload, facts), (alone, by_rank), seed);
         let widest = self.setup.servers.groups.iter().map(|group| u32::from(group.gpus)).max();
         spec.interference = self.learned.get(&workload).copied().unwrap_or_default();
         spec.may_span_servers = Some(submitted.gpus) > widest;
