@@ -1,6 +1,5 @@
 //! The agent's loop: one thread that takes all inputs and talks to the manager.
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -9,6 +8,7 @@ use carma_core::{AttemptId, ServerId};
 
 use super::attempts::{AgentAttempts, KnownRequests};
 use super::connection::Connection;
+use super::folder::AgentFolder;
 use super::lease::Lease;
 use super::server::ServerGpus;
 use super::terminals::{AgentTerminals, TerminalInput};
@@ -20,7 +20,6 @@ use crate::heartbeat::Heartbeats;
 use crate::host;
 use crate::host_gpus::Sampled;
 use crate::link::{FromAgent, Secret, ToAgent, random_name};
-use crate::places::create_private;
 use crate::supervise::{Lifeline, since_boot};
 
 /// How long an agent tries to reach its manager before it has a lease.
@@ -91,7 +90,8 @@ pub(super) struct Agent {
 /// Runs an agent until its manager, its batch system or its lease ends it.
 pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
     let secret = Secret::read(&setup.secret)?;
-    create_private(&setup.folder)?;
+    let folder = AgentFolder::create(&setup.folder)?;
+    folder.remove_dead_ones()?;
     let (inbox, inputs) = channel();
     signals::watch(inbox.clone())?;
     let lifeline = Arc::new(Lifeline::new(setup.folder.join("lease"), PATIENCE)?);
@@ -141,10 +141,9 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
         draining: None,
         ending: None,
     };
-    let folder = agent.setup.folder.clone();
     let end = agent.run(&inputs);
     // Only what nothing needs is left.
-    let _ = fs::remove_dir_all(folder);
+    folder.remove();
     Ok(end)
 }
 
