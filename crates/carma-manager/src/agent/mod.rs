@@ -11,6 +11,7 @@
 
 mod attempts;
 mod connection;
+mod estimates;
 mod folder;
 mod lease;
 mod log_tail;

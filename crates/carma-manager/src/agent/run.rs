@@ -8,6 +8,7 @@ use carma_core::{AttemptId, ServerId};
 
 use super::attempts::{AgentAttempts, KnownRequests};
 use super::connection::Connection;
+use super::estimates::AgentEstimates;
 use super::folder::AgentFolder;
 use super::lease::Lease;
 use super::server::ServerGpus;
@@ -15,11 +16,12 @@ use super::terminals::{AgentTerminals, TerminalInput};
 use super::{AgentEnd, AgentError, AgentSetup, signals};
 use crate::attempt::Exit;
 use crate::cluster::ServerFacts;
+use crate::estimator::Estimator;
 use crate::executor::{ExecutorError, Leftovers, LocalExecutor, LocalSettings, Report};
 use crate::heartbeat::Heartbeats;
 use crate::host;
 use crate::host_gpus::Sampled;
-use crate::link::{FromAgent, Secret, ToAgent, random_name};
+use crate::link::{EstimateAnswer, FromAgent, Secret, ToAgent, random_name};
 use crate::supervise::{Lifeline, since_boot};
 
 /// How long an agent tries to reach its manager before it has a lease.
@@ -45,6 +47,7 @@ pub(super) enum AgentInput {
     Host(Box<host::HostReading>),
     Report(Report),
     Terminal(TerminalInput),
+    Estimated(EstimateAnswer),
     EndAnnounced,
     EndRequested,
 }
@@ -66,6 +69,7 @@ pub(super) struct Agent {
     pub(super) executor: LocalExecutor,
     pub(super) attempts: AgentAttempts,
     pub(super) terminals: AgentTerminals,
+    pub(super) estimates: AgentEstimates,
     pub(super) gpus: ServerGpus,
     pub(super) facts: ServerFacts,
     pub(super) lifeline: Arc<Lifeline>,
@@ -95,6 +99,7 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
     let (inbox, inputs) = channel();
     signals::watch(inbox.clone())?;
     let lifeline = Arc::new(Lifeline::new(setup.folder.join("lease"), PATIENCE)?);
+    let estimator = Estimator::new(setup.program.clone(), setup.folder.join("estimates"), Some(Arc::clone(&lifeline)));
     let requests = KnownRequests::default();
     let settings = LocalSettings {
         state: setup.folder.clone(),
@@ -120,6 +125,7 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
     let agent = Agent {
         attempts: AgentAttempts::new(&setup.folder, &setup.checkpoints, requests),
         terminals: AgentTerminals::default(),
+        estimates: AgentEstimates::new(estimator),
         incarnation: random_name()?,
         lease: Lease::new(PATIENCE, since_boot()),
         greeted: Duration::ZERO,
@@ -195,6 +201,12 @@ impl Agent {
             AgentInput::Report(report) => self.report(report),
             AgentInput::Terminal(input) => {
                 let answer = self.terminals.happened(input);
+                if let Some(answer) = answer {
+                    self.tell(&answer);
+                }
+            }
+            AgentInput::Estimated(answer) => {
+                let answer = self.estimates.done(answer);
                 if let Some(answer) = answer {
                     self.tell(&answer);
                 }

@@ -4,8 +4,10 @@
 //!  agents ──► listener ──► a task for each connection ──► engine (samples, reports, hellos)
 //!                               │        ▲
 //!                    copies of logs      └── orders ── AgentExecutor ◄── Servers (routes by server) ◄── engine
+//!                                                         └── AgentEstimates ◄── threads that wait for dry runs
 //! ```
 
+mod estimates;
 mod executor;
 mod listener;
 mod log_copy;

@@ -94,10 +94,11 @@ impl EngineState {
         left.is_some_and(|left| !self.ends_within(server, left))
     }
 
-    /// Jobs that wait for room, in queue order.
+    /// Jobs that wait for room, or for an agent that estimates them, in queue order.
     pub(super) fn waiting_jobs(&self) -> Vec<WaitingJob> {
         let scheduler = self.decisions.scheduler();
-        let jobs = scheduler.jobs().filter(|job| job.state.waiting().is_some() && job.spec.gpus > 0);
+        let waits = |job: &Job| job.state.waiting().is_some() || self.estimates.needs_agent(job.id());
+        let jobs = scheduler.jobs().filter(|job| waits(job) && job.spec.gpus > 0);
         jobs.take(LOOKED_AT).filter_map(|job| self.waits_for_room(job)).collect()
     }
 
@@ -108,13 +109,16 @@ impl EngineState {
             explanation.reason,
             WaitReason::NotWaiting
                 | WaitReason::Held
-                | WaitReason::Estimating
                 | WaitReason::Dependencies { .. }
                 | WaitReason::NotBefore { .. }
                 | WaitReason::ArrayLimit { .. }
                 | WaitReason::Quota { .. }
         );
-        if !helps {
+        // A dry run that no present agent can do needs a pilot too.
+        let estimating = matches!(explanation.reason, WaitReason::Estimating);
+        let estimated_soon =
+            || !self.estimates.needs_agent(job.id()) || self.servers.iter().any(|server| server.could_estimate(job.spec.gpus));
+        if !helps || (estimating && estimated_soon()) {
             return None;
         }
         let soonest =
@@ -184,8 +188,14 @@ impl EngineState {
     /// Returns pilots that had no work for a while, that end, or whose pool is removed.
     fn return_idle(&mut self) {
         let (mut leaving, mut used) = (Vec::new(), Vec::new());
+        let agents = self.servers.agents();
         for server in self.servers.iter_mut().filter(|server| server.is_connected()) {
             let id = server.stored.id;
+            if agents.as_ref().is_some_and(|agents| agents.estimates().is_busy(id)) {
+                // Its job comes next.
+                server.idle_since = None;
+                continue;
+            }
             if !self.attempts.on(id).is_empty() {
                 server.idle_since = None;
                 if !std::mem::replace(&mut server.used, true) {
@@ -210,6 +220,7 @@ impl EngineState {
             }
             // Nothing may start there between this and the end of the agent.
             let _ = self.decisions.tell(Event::ServerDraining { server: id });
+            self.servers.close_to_estimates(id);
             if self.attempts.on(id).is_empty() {
                 self.servers.send(id, ToAgent::Leave);
             }
