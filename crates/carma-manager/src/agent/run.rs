@@ -229,7 +229,7 @@ impl Agent {
                 }
             }
             Report::NotStarted { attempt, .. } => self.attempts.ended(*attempt),
-            Report::Started(_) | Report::Delayed { .. } => {}
+            Report::Started(_) | Report::Ran { .. } | Report::Delayed { .. } => {}
         }
         self.tell(&FromAgent::Report(report));
     }

@@ -121,7 +121,9 @@ impl Agent {
         if let Err(error) = self.gpus.start_sampling(&self.setup, Duration::from_secs_f64(period.get()), self.inbox.clone()) {
             tracing::error!("cannot sample the GPUs: {error}");
         }
-        self.attempts.report_again(&self.executor);
+        for report in self.attempts.report_again(&self.executor) {
+            self.tell(&report);
+        }
         self.tell_draining();
     }
 

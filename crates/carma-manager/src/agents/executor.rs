@@ -106,7 +106,8 @@ impl AgentExecutor {
     /// A report of an agent. About an attempt that is no longer known, the agent gets the answer at once.
     pub(super) fn reported(&self, server: ServerId, session: &Session, report: Report) {
         let attempt = match &report {
-            Report::Started(attempt) | Report::Delayed { attempt, .. } | Report::NotStarted { attempt, .. } => *attempt,
+            Report::Started(attempt) => *attempt,
+            Report::Ran { attempt, .. } | Report::Delayed { attempt, .. } | Report::NotStarted { attempt, .. } => *attempt,
             Report::Ended(leftovers) => leftovers.attempt,
         };
         if self.runs_on(attempt, server) {
@@ -114,7 +115,7 @@ impl AgentExecutor {
         }
         session.send(match report {
             // Nothing runs without its manager's knowledge.
-            Report::Started(_) | Report::Delayed { .. } => ToAgent::Signal { attempt, signal: Signal::Kill },
+            Report::Started(_) | Report::Ran { .. } | Report::Delayed { .. } => ToAgent::Signal { attempt, signal: Signal::Kill },
             Report::NotStarted { .. } | Report::Ended(_) => ToAgent::Acknowledge(attempt),
         });
     }
