@@ -66,6 +66,12 @@ impl AgentEstimates {
         }
     }
 
+    /// Whether one runs, or is being stopped.
+    pub(super) fn any_runs(&self) -> bool {
+        // Each thread has its own reference.
+        Arc::strong_count(&self.estimator) > 1
+    }
+
     /// Stops all but these. A new manager does not know those of an earlier one.
     pub(super) fn keep(&mut self, wanted: &[String]) {
         self.known.retain(|id, known| {

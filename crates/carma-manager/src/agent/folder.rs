@@ -53,13 +53,20 @@ impl AgentFolder {
 
     /// Nothing needs it any more.
     pub(super) fn remove(self) {
-        let _ = fs::remove_dir_all(&self.path);
+        if fs::remove_dir_all(&self.path).is_err() {
+            mark(&self.path);
+        }
     }
 }
 
 /// What the lock file of an agent on this host says.
 fn owner() -> String {
     format!("carma agent on {}\n", rustix::system::uname().nodename().to_string_lossy())
+}
+
+/// A folder that could not be removed as a whole is removed by the next agent.
+fn mark(folder: &Path) {
+    let _ = fs::write(folder.join(LOCK), owner());
 }
 
 fn remove_dead(within: &Path) {
@@ -70,6 +77,7 @@ fn remove_dead(within: &Path) {
             tracing::info!("removing {}, which an agent left that was killed", path.display());
             if let Err(error) = remove_tree(&path) {
                 tracing::warn!("cannot remove {}: {error}", path.display());
+                mark(&path);
             }
         }
     }

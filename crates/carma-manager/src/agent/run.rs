@@ -263,6 +263,7 @@ impl Agent {
     /// The manager puts all jobs back. It hears nothing more: it would take the ends of killed attempts for failures of the jobs.
     pub(super) fn give_up(&mut self, end: AgentEnd) {
         self.attempts.kill_all(&self.executor);
+        self.estimates.keep(&[]);
         (self.connection, self.welcomed) = (None, false);
         self.ending = Some(Ending { end, since: Instant::now(), grace: Duration::ZERO, killed: true });
     }
@@ -292,6 +293,7 @@ impl Agent {
     }
 
     pub(super) fn end(&mut self, end: AgentEnd, grace: Duration) {
+        self.estimates.keep(&[]);
         self.ending.get_or_insert(Ending { end, since: Instant::now(), grace, killed: false });
     }
 
@@ -350,6 +352,9 @@ impl Agent {
             if waited > ending.grace && !std::mem::replace(&mut ending.killed, true) {
                 self.attempts.kill_all(&self.executor);
             }
+            return None;
+        }
+        if self.estimates.any_runs() && waited < FAREWELL {
             return None;
         }
         // A manager that is being restarted comes back for the last ends.

@@ -57,9 +57,16 @@ struct Asked {
     answer: Option<Result<Box<JobEstimate>, String>>,
 }
 
+/// How long an estimate waits while no agent could do it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AgentWait {
+    pub(crate) since: Instant,
+    pub(crate) limit: Duration,
+}
+
 /// How an estimate of one server came out.
 enum Outcome {
-    Answered(Result<JobEstimate, String>),
+    Answered(Result<Box<JobEstimate>, String>),
     Lost,
 }
 
@@ -69,7 +76,9 @@ impl AgentEstimates {
         let mut inner = self.lock();
         let asked: Vec<&EstimateMessage> = inner.waiting_on(server).collect();
         session.send(ToAgent::KeepEstimates(asked.iter().map(|message| message.id.clone()).collect()));
-        asked.iter().for_each(|message| session.send(ToAgent::Estimate(Box::new((*message).clone()))));
+        for message in asked {
+            session.send(ToAgent::Estimate(Box::new(message.clone())));
+        }
         let known = Server {
             session,
             gpus: facts.devices.len(),
@@ -109,24 +118,23 @@ impl AgentEstimates {
         }
     }
 
-    /// Has a job estimated by an agent that could run it, and waits for the answer. Waits this long for such an agent; the error is for people.
-    pub(crate) fn estimate(&self, task: &EstimateTask, patience: Duration, is_needed: impl Fn() -> bool) -> Result<JobEstimate, String> {
+    /// Has a job estimated by an agent that could run it, and waits for the answer; the error is for people.
+    pub(crate) fn estimate(&self, task: &EstimateTask, mut wait: AgentWait, is_needed: impl Fn() -> bool) -> Result<JobEstimate, String> {
         for _ in 0..TRIES {
-            let id = self.ask(task, patience, &is_needed)?;
+            let id = self.ask(task, &mut wait, &is_needed)?;
             let outcome = self.wait(&id, task.limit() + LATE, &is_needed);
             self.forget(&id);
             if let Outcome::Answered(answer) = outcome {
-                return answer;
+                return answer.map(|estimate| *estimate);
             }
+            wait.since = Instant::now();
         }
         Err(format!("no estimate: {TRIES} servers were lost during the dry run"))
     }
 
     /// Asks a server, once there is one.
-    fn ask(&self, task: &EstimateTask, patience: Duration, is_needed: &impl Fn() -> bool) -> Result<String, String> {
+    fn ask(&self, task: &EstimateTask, wait: &mut AgentWait, is_needed: &impl Fn() -> bool) -> Result<String, String> {
         let id = random_name().map_err(|error| format!("no estimate: {error}"))?;
-        // A server that has others to estimate first is there.
-        let mut last_seen = Instant::now();
         let mut inner = self.lock();
         loop {
             if !is_needed() {
@@ -139,10 +147,10 @@ impl AgentEstimates {
                 return Ok(id);
             }
             if !able.is_empty() {
-                last_seen = Instant::now();
-            }
-            if last_seen.elapsed() >= patience {
-                return Err(match patience.as_secs() {
+                // It has others to estimate first.
+                wait.since = Instant::now();
+            } else if wait.since.elapsed() >= wait.limit {
+                return Err(match wait.limit.as_secs() {
                     0 => "no estimate: no agent is ready for a dry run".to_owned(),
                     seconds => format!("no estimate: no agent was ready for a dry run within {seconds} s"),
                 });
@@ -160,7 +168,7 @@ impl AgentEstimates {
             let Some(asked) = inner.asked.get_mut(id) else { return Outcome::Lost };
             let server = asked.server;
             if let Some(answer) = asked.answer.take() {
-                return Outcome::Answered(answer.map(|estimate| *estimate));
+                return Outcome::Answered(answer);
             }
             if !is_needed() {
                 return Outcome::Answered(Err(NOT_NEEDED.to_owned()));
@@ -304,9 +312,13 @@ mod tests {
         }
     }
 
+    fn wait_for(limit: Duration) -> AgentWait {
+        AgentWait { since: Instant::now(), limit }
+    }
+
     fn start(estimates: &Arc<AgentEstimates>, patience: Duration) -> thread::JoinHandle<Result<JobEstimate, String>> {
         let estimates = Arc::clone(estimates);
-        thread::spawn(move || estimates.estimate(&task(), patience, || true))
+        thread::spawn(move || estimates.estimate(&task(), wait_for(patience), || true))
     }
 
     #[test]
@@ -332,6 +344,9 @@ mod tests {
         assert_eq!(reason, "no estimate: no agent is ready for a dry run");
         let agent = Agent::connect(&estimates, 1, 1);
         estimates.close(agent.server);
+        // The wait counts from the order, not from when a thread is free.
+        let before = AgentWait { since: Instant::now().checked_sub(SOON).unwrap(), limit: SOON };
+        assert!(estimates.estimate(&task(), before, || true).is_err());
         let reason = start(&estimates, Duration::from_secs(1)).join().unwrap().unwrap_err();
         assert_eq!(reason, "no estimate: no agent was ready for a dry run within 1 s");
     }
@@ -371,9 +386,9 @@ mod tests {
         let needed = Arc::new(std::sync::atomic::AtomicBool::new(true));
         let (watched, shared) = (Arc::clone(&needed), Arc::clone(&estimates));
         let is_needed = move || watched.load(std::sync::atomic::Ordering::Relaxed);
-        let stopped = thread::spawn(move || shared.estimate(&task(), SOON, is_needed));
+        let stopped = thread::spawn(move || shared.estimate(&task(), wait_for(Duration::ZERO), is_needed));
         let first = agent.order();
-        let others: Vec<_> = (1..=PER_SERVER).map(|_| start(&estimates, SOON)).collect();
+        let others: Vec<_> = (1..=PER_SERVER).map(|_| start(&estimates, Duration::ZERO)).collect();
         let second = agent.order();
         thread::sleep(2 * PERIOD);
         assert!(agent.orders.try_recv().is_err(), "the third waits");

@@ -106,8 +106,10 @@ impl AgentExecutor {
     /// A report of an agent. About an attempt that is no longer known, the agent gets the answer at once.
     pub(super) fn reported(&self, server: ServerId, session: &Session, report: Report) {
         let attempt = match &report {
-            Report::Started(attempt) => *attempt,
-            Report::Ran { attempt, .. } | Report::Delayed { attempt, .. } | Report::NotStarted { attempt, .. } => *attempt,
+            Report::Started(attempt)
+            | Report::Ran { attempt, .. }
+            | Report::Delayed { attempt, .. }
+            | Report::NotStarted { attempt, .. } => *attempt,
             Report::Ended(leftovers) => leftovers.attempt,
         };
         if self.runs_on(attempt, server) {

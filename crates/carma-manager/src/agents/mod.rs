@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use crate::executor::Executor;
 
+pub(crate) use self::estimates::AgentWait;
 pub(crate) use self::executor::AgentExecutor;
 pub(crate) use self::listener::{AgentListener, address_file, secret_file};
 pub(crate) use self::log_copy::complete as complete_logs;

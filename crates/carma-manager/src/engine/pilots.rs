@@ -191,8 +191,8 @@ impl EngineState {
         let agents = self.servers.agents();
         for server in self.servers.iter_mut().filter(|server| server.is_connected()) {
             let id = server.stored.id;
-            if agents.as_ref().is_some_and(|agents| agents.estimates().is_busy(id)) {
-                // Its job comes next.
+            if server.draining.is_none() && agents.as_ref().is_some_and(|agents| agents.estimates().is_busy(id)) {
+                // The job comes next.
                 server.idle_since = None;
                 continue;
             }

@@ -1,6 +1,7 @@
 //! Submissions: from the request of a user to the job of the core.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, JobId, JobSpec, MemoryNeed, PerRank, UserId};
 
@@ -216,7 +217,16 @@ impl EngineState {
     /// Has a job estimated, here or by an agent.
     pub(crate) fn order_estimate(&mut self, purpose: Purpose, request: JobRequest, owner: Owner, method: Method) {
         let (gpu, place) = (self.gpus.only_kind().map(str::to_owned), self.place_of_estimate(method));
-        self.estimates.order(EstimateOrder { purpose, request, owner, method, gpu, place, stopped: Arc::default() });
+        self.estimates.order(EstimateOrder {
+            purpose,
+            request,
+            owner,
+            method,
+            gpu,
+            place,
+            ordered: Instant::now(),
+            stopped: Arc::default(),
+        });
     }
 
     /// A host without GPUs may lack the environments of jobs, or forbid such work. Descriptions are read in milliseconds anywhere.

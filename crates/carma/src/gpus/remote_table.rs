@@ -12,7 +12,7 @@ pub(super) fn write(gpus: &[GpuDetail], output: &mut impl Write) -> io::Result<(
     if gpus.is_empty() {
         return Ok(());
     }
-    let columns = Columns::of(gpus.iter().map(|gpu| gpu.utilisation));
+    let columns = Columns::of(&gpus.iter().map(|gpu| gpu.utilisation));
     columns.write_heads(output)?;
     let mut last: Option<ServerId> = None;
     for gpu in gpus {

@@ -22,7 +22,7 @@ pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> 
 }
 
 fn write_local(report: &Report, output: &mut impl Write) -> io::Result<()> {
-    let columns = Columns::of(measured_by(&report.gpus));
+    let columns = Columns::of(&measured_by(&report.gpus));
     columns.write_heads(output)?;
     for gpu in &report.gpus {
         write_gpu(gpu, &columns, output)?;
@@ -79,7 +79,7 @@ pub(super) struct Columns {
 
 impl Columns {
     /// For devices with these measurements.
-    pub(super) fn of(measured: impl Iterator<Item = Utilisation> + Clone) -> Self {
+    pub(super) fn of(measured: &(impl Iterator<Item = Utilisation> + Clone)) -> Self {
         let metrics: Vec<Metric> = Metric::shown(|metric| measured.clone().any(|measured| measured[metric].is_some())).collect();
         let always = Metric::shown(|_| false).count();
         Self { name: NAME.saturating_sub((METRIC + 2) * (metrics.len() - always)), metrics }

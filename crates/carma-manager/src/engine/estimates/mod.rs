@@ -19,12 +19,12 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use carma_core::{JobId, JobSpec, UserId};
 
 use super::decide::Reply;
-use crate::agents::AgentExecutor;
+use crate::agents::{AgentExecutor, AgentWait};
 use crate::api::Forecast;
 use crate::configuration::{DryRun, EstimateConfig};
 use crate::estimator::{EstimateTask, Estimator, python_script};
@@ -79,6 +79,7 @@ pub(crate) struct EstimateOrder {
     /// The kind of GPU that it will run on, if known.
     pub(crate) gpu: Option<String>,
     pub(crate) place: Place,
+    pub(crate) ordered: Instant,
     /// Its job is over, or has another order.
     pub(crate) stopped: Arc<AtomicBool>,
 }
@@ -108,11 +109,12 @@ impl EstimateOrder {
     }
 
     /// How long it may wait for an agent. A client that waits for a forecast gets what is known.
-    fn patience(&self, settings: &EstimateConfig) -> Duration {
-        match self.purpose {
+    fn wait(&self, settings: &EstimateConfig) -> AgentWait {
+        let limit = match self.purpose {
             Purpose::Job(_) => Duration::from_secs_f64(settings.agent_seconds.get()),
             Purpose::Forecast { .. } => Duration::ZERO,
-        }
+        };
+        AgentWait { since: self.ordered, limit }
     }
 }
 
@@ -173,7 +175,7 @@ impl Estimates {
         let on_agents = agents.map(|agents| {
             let known = settings.clone();
             let remote =
-                move |order: &EstimateOrder| agents.estimates().estimate(&order.task(&known), order.patience(&known), || order.is_needed());
+                move |order: &EstimateOrder| agents.estimates().estimate(&order.task(&known), order.wait(&known), || order.is_needed());
             start_threads("dry runs", AGENT_LIMITS, remote, done)
         });
         // A manager that does not run as root has one user.

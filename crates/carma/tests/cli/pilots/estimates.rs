@@ -35,7 +35,10 @@ fn dry_runs(lab: &Lab) -> Vec<(u32, String)> {
 }
 
 fn submit(lab: &Lab, python: &str) -> String {
-    let printed = lab.text(&["submit", "--estimate", "dry-run", "--workdir", "/tmp", "--", python, "train.py"]);
+    // Variables of a login node may name folders that the nodes lack.
+    let environment = ["--env", "ALL", "--env", "TMPDIR=/nonexistent"];
+    let command = ["--estimate", "dry-run", "--workdir", "/tmp", "--", python, "train.py"];
+    let printed = lab.text(&[&["submit"], &environment[..], &command].concat());
     printed.trim().trim_start_matches("job ").to_owned()
 }
 
