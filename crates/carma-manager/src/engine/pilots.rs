@@ -15,6 +15,8 @@ use crate::units::UnixMillis;
 const LOOKED_AT: usize = 100;
 /// The shortest time before the end of a pilot at which its successor is requested.
 const MIN_LEAD: Seconds = Seconds::from_secs(120);
+/// A server is new for this long.
+const NEW_SERVER: Duration = Duration::from_secs(30);
 
 impl EngineState {
     pub(super) fn batch_reported(&mut self, report: BatchReport) {
@@ -150,11 +152,14 @@ impl EngineState {
         let mut latest = Seconds::ZERO;
         let is_connected =
             server == crate::host_gpus::LOCAL_SERVER || self.servers.get(server).is_some_and(super::servers::RemoteServer::is_connected);
-        if !is_connected {
+        // A new one is connected when it is in the store.
+        if !is_connected && !self.has_just_joined(server) {
             return None;
         }
         for obstacle in obstacles {
             let wait = match obstacle {
+                // The first samples of a new server come within moments.
+                Obstacle::Observing | Obstacle::Stale { .. } if self.has_just_joined(server) => Seconds::ZERO,
                 // These pass by themselves within a minute or so.
                 Obstacle::Observing | Obstacle::Switching { .. } | Obstacle::Stale { .. } | Obstacle::GateClosed { until: None, .. } => {
                     Seconds::from_secs(60)
@@ -171,6 +176,12 @@ impl EngineState {
             latest = latest.max(wait);
         }
         Some(latest)
+    }
+
+    fn has_just_joined(&self, server: ServerId) -> bool {
+        let joined = self.servers.get(server).map(|server| server.stored.joined);
+        let passed = |joined: UnixMillis| self.decisions.wall().0.saturating_sub(joined.0) as f64 / 1000.0 / self.decisions.clock.speed();
+        joined.is_some_and(|joined| passed(joined) < NEW_SERVER.as_secs_f64())
     }
 
     /// When the first job on a device is expected to end, by its time limit or by earlier runs.
