@@ -20,6 +20,7 @@ pub mod contact;
 mod credentials;
 pub mod ending;
 pub mod engine;
+mod estimator;
 pub mod event;
 mod executor;
 pub mod heartbeat;

@@ -23,7 +23,7 @@ pub(crate) struct Package {
 impl Package {
     /// Unpacks it for an interpreter: the given one, that of `CARMA_PYTHON`, of the active environment, or `python3`.
     pub(crate) fn unpack(interpreter: Option<&Path>) -> Result<Self> {
-        let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
+        let folder = temporary_folder()?;
         for (name, content) in PACKAGE {
             let file = folder.path().join(name);
             if let Some(parent) = file.parent() {
@@ -47,6 +47,11 @@ impl Package {
     pub(crate) fn interpreter(&self) -> &Path {
         &self.interpreter
     }
+}
+
+/// A temporary folder. The variable `TMPDIR` of a job may name a folder of the host on which the job was submitted.
+pub(crate) fn temporary_folder() -> Result<TempDir> {
+    tempfile::tempdir().or_else(|_| tempfile::tempdir_in("/tmp")).context("cannot create a temporary folder")
 }
 
 fn find(given: Option<&Path>) -> PathBuf {

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::estimate::{self, FitArguments, MachineArguments, Precision, SubjectArguments, TrainingArguments};
 use crate::progress::run_program;
-use crate::python::Package;
+use crate::python::{Package, temporary_folder};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -86,7 +86,7 @@ impl<'a> DryRun<'a> {
     fn new(arguments: &'a Arguments) -> Result<Self> {
         let fallback = arguments.fallback_python.as_deref();
         let own = arguments.python.as_deref().filter(|python| fallback.is_none() || carma_gpu::find_program(python).is_some());
-        let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
+        let scratch = temporary_folder()?;
         Ok(Self { arguments, package: Package::unpack(own.or(fallback))?, scratch })
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use carma_core::{AttemptId, JobId, ServerId, Signal};
 
 use super::log_tail::LogTail;
-use crate::executor::{Executor, Leftovers, LocalExecutor, Requests};
+use crate::executor::{Adopted, Executor, Leftovers, LocalExecutor, Report, Requests};
 use crate::host_gpus::LOCAL_SERVER;
 use crate::link::{AttemptNote, FromAgent, LogPiece, LogStream, StartMessage, write_end};
 use crate::request::JobRequest;
@@ -118,14 +118,19 @@ impl AgentAttempts {
         self.known.values().any(|known| !known.ended)
     }
 
-    /// A new manager, or the same again: everything that it may not know is reported again.
-    pub(super) fn report_again(&mut self, executor: &LocalExecutor) {
+    /// A new manager, or the same again: everything that it may not know is reported again. Returns how long attempts have run.
+    pub(super) fn report_again(&mut self, executor: &LocalExecutor) -> Vec<FromAgent> {
         for known in self.known.values_mut() {
             known.note = None;
             known.logs.iter_mut().for_each(|(_, log)| log.send_again());
         }
         let attempts: Vec<(AttemptId, ServerId)> = self.known.keys().map(|attempt| (*attempt, LOCAL_SERVER)).collect();
-        executor.adopt(&attempts);
+        let ran = |((attempt, _), adopted)| match adopted {
+            Adopted::Running { ran: Some(ran) } => Some(FromAgent::Report(Report::Ran { attempt, ran })),
+            _ => None,
+        };
+        let adopted = executor.adopt(&attempts);
+        attempts.into_iter().zip(adopted).filter_map(ran).collect()
     }
 
     /// Asks those that can to checkpoint, and the others to end.

@@ -11,6 +11,8 @@
 
 mod attempts;
 mod connection;
+mod estimates;
+mod folder;
 mod lease;
 mod log_tail;
 mod run;

@@ -1,6 +1,5 @@
 //! The agent's loop: one thread that takes all inputs and talks to the manager.
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -9,18 +8,20 @@ use carma_core::{AttemptId, ServerId};
 
 use super::attempts::{AgentAttempts, KnownRequests};
 use super::connection::Connection;
+use super::estimates::AgentEstimates;
+use super::folder::AgentFolder;
 use super::lease::Lease;
 use super::server::ServerGpus;
 use super::terminals::{AgentTerminals, TerminalInput};
 use super::{AgentEnd, AgentError, AgentSetup, signals};
 use crate::attempt::Exit;
 use crate::cluster::ServerFacts;
+use crate::estimator::Estimator;
 use crate::executor::{ExecutorError, Leftovers, LocalExecutor, LocalSettings, Report};
 use crate::heartbeat::Heartbeats;
 use crate::host;
 use crate::host_gpus::Sampled;
-use crate::link::{FromAgent, Secret, ToAgent, random_name};
-use crate::places::create_private;
+use crate::link::{EstimateAnswer, FromAgent, Secret, ToAgent, random_name};
 use crate::supervise::{Lifeline, since_boot};
 
 /// How long an agent tries to reach its manager before it has a lease.
@@ -46,6 +47,7 @@ pub(super) enum AgentInput {
     Host(Box<host::HostReading>),
     Report(Report),
     Terminal(TerminalInput),
+    Estimated(EstimateAnswer),
     EndAnnounced,
     EndRequested,
 }
@@ -67,6 +69,7 @@ pub(super) struct Agent {
     pub(super) executor: LocalExecutor,
     pub(super) attempts: AgentAttempts,
     pub(super) terminals: AgentTerminals,
+    pub(super) estimates: AgentEstimates,
     pub(super) gpus: ServerGpus,
     pub(super) facts: ServerFacts,
     pub(super) lifeline: Arc<Lifeline>,
@@ -91,10 +94,12 @@ pub(super) struct Agent {
 /// Runs an agent until its manager, its batch system or its lease ends it.
 pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
     let secret = Secret::read(&setup.secret)?;
-    create_private(&setup.folder)?;
+    let folder = AgentFolder::create(&setup.folder)?;
+    folder.remove_dead_ones()?;
     let (inbox, inputs) = channel();
     signals::watch(inbox.clone())?;
     let lifeline = Arc::new(Lifeline::new(setup.folder.join("lease"), PATIENCE)?);
+    let estimator = Estimator::new(setup.program.clone(), setup.folder.join("estimates"), Some(Arc::clone(&lifeline)));
     let requests = KnownRequests::default();
     let settings = LocalSettings {
         state: setup.folder.clone(),
@@ -120,6 +125,7 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
     let agent = Agent {
         attempts: AgentAttempts::new(&setup.folder, &setup.checkpoints, requests),
         terminals: AgentTerminals::default(),
+        estimates: AgentEstimates::new(estimator),
         incarnation: random_name()?,
         lease: Lease::new(PATIENCE, since_boot()),
         greeted: Duration::ZERO,
@@ -141,10 +147,9 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
         draining: None,
         ending: None,
     };
-    let folder = agent.setup.folder.clone();
     let end = agent.run(&inputs);
     // Only what nothing needs is left.
-    let _ = fs::remove_dir_all(folder);
+    folder.remove();
     Ok(end)
 }
 
@@ -200,6 +205,12 @@ impl Agent {
                     self.tell(&answer);
                 }
             }
+            AgentInput::Estimated(answer) => {
+                let answer = self.estimates.done(answer);
+                if let Some(answer) = answer {
+                    self.tell(&answer);
+                }
+            }
             AgentInput::EndAnnounced => self.drain("its batch system announced the end", false),
             AgentInput::EndRequested => {
                 self.drain("its batch system ends it", true);
@@ -218,7 +229,7 @@ impl Agent {
                 }
             }
             Report::NotStarted { attempt, .. } => self.attempts.ended(*attempt),
-            Report::Started(_) | Report::Delayed { .. } => {}
+            Report::Started(_) | Report::Ran { .. } | Report::Delayed { .. } => {}
         }
         self.tell(&FromAgent::Report(report));
     }
@@ -252,6 +263,7 @@ impl Agent {
     /// The manager puts all jobs back. It hears nothing more: it would take the ends of killed attempts for failures of the jobs.
     pub(super) fn give_up(&mut self, end: AgentEnd) {
         self.attempts.kill_all(&self.executor);
+        self.estimates.keep(&[]);
         (self.connection, self.welcomed) = (None, false);
         self.ending = Some(Ending { end, since: Instant::now(), grace: Duration::ZERO, killed: true });
     }
@@ -281,6 +293,7 @@ impl Agent {
     }
 
     pub(super) fn end(&mut self, end: AgentEnd, grace: Duration) {
+        self.estimates.keep(&[]);
         self.ending.get_or_insert(Ending { end, since: Instant::now(), grace, killed: false });
     }
 
@@ -339,6 +352,9 @@ impl Agent {
             if waited > ending.grace && !std::mem::replace(&mut ending.killed, true) {
                 self.attempts.kill_all(&self.executor);
             }
+            return None;
+        }
+        if self.estimates.any_runs() && waited < FAREWELL {
             return None;
         }
         // A manager that is being restarted comes back for the last ends.

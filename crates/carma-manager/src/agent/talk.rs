@@ -98,6 +98,15 @@ impl Agent {
             ToAgent::Acknowledge(attempt) => self.attempts.acknowledge(attempt, &self.executor),
             ToAgent::AskActivity(every) => self.gpus.ask_activity(every.map(|every| Duration::from_secs_f64(every.get()))),
             ToAgent::Terminal(message) => self.terminals.received(message, &self.setup.folder, &self.inbox),
+            ToAgent::Estimate(message) => {
+                if self.ending.is_none()
+                    && let Some(answer) = self.estimates.start(*message, &self.inbox)
+                {
+                    self.tell(&answer);
+                }
+            }
+            ToAgent::StopEstimate(id) => self.estimates.stop(&id),
+            ToAgent::KeepEstimates(ids) => self.estimates.keep(&ids),
             ToAgent::Sample => self.gpus.sample_now(),
             ToAgent::Leave => self.end(AgentEnd::Done("the manager returned this server".to_owned()), Duration::ZERO),
         }
@@ -112,7 +121,9 @@ impl Agent {
         if let Err(error) = self.gpus.start_sampling(&self.setup, Duration::from_secs_f64(period.get()), self.inbox.clone()) {
             tracing::error!("cannot sample the GPUs: {error}");
         }
-        self.attempts.report_again(&self.executor);
+        for report in self.attempts.report_again(&self.executor) {
+            self.tell(&report);
+        }
         self.tell_draining();
     }
 

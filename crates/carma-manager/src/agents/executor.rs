@@ -10,9 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use carma_core::{AttemptId, ServerId, Signal};
 
+use super::estimates::AgentEstimates;
 use super::session::Session;
 use super::terminals::Terminals;
 use super::{listener, log_copy};
+use crate::cluster::ServerFacts;
 use crate::executor::{CheckpointTimes, ExecutorError, Report, Requests, StartOrder};
 use crate::link::{AttemptNote, LogPiece, StartMessage, TerminalMessage, ToAgent, remove_end};
 use crate::pool::Pool;
@@ -29,6 +31,7 @@ pub(crate) struct AgentExecutor {
     inner: Mutex<Inner>,
     sends: OnceLock<Pool<AttemptId>>,
     terminals: Terminals,
+    estimates: AgentEstimates,
 }
 
 #[derive(Debug, Default)]
@@ -61,6 +64,7 @@ impl AgentExecutor {
             inner: Mutex::default(),
             sends: OnceLock::new(),
             terminals: Terminals::default(),
+            estimates: AgentEstimates::default(),
         });
         let sends = Pool::start("orders", Limits::at_most(THREADS), || {
             let (request_of, executor): (Requests, Weak<Self>) = (requests()?, Arc::downgrade(&executor));
@@ -75,7 +79,8 @@ impl AgentExecutor {
     }
 
     /// An agent is welcome: it gets all orders for its server.
-    pub(crate) fn connected(&self, server: ServerId, session: Session) {
+    pub(crate) fn connected(&self, server: ServerId, session: Session, facts: &ServerFacts) {
+        self.estimates.connected(server, session.clone(), facts);
         let mut inner = self.inner();
         inner.sessions.insert(server, session);
         let ordered = inner.attempts.iter().filter(|(_, known)| known.server == server && known.order.is_some());
@@ -90,6 +95,7 @@ impl AgentExecutor {
     /// The connection of a server is closed.
     pub(crate) fn disconnected(&self, server: ServerId, session: &Session) {
         self.terminals.disconnected(server);
+        self.estimates.disconnected(server, session);
         let mut inner = self.inner();
         // Another one may have replaced it.
         if inner.sessions.get(&server).is_some_and(|current| current.is(session)) {
@@ -100,7 +106,10 @@ impl AgentExecutor {
     /// A report of an agent. About an attempt that is no longer known, the agent gets the answer at once.
     pub(super) fn reported(&self, server: ServerId, session: &Session, report: Report) {
         let attempt = match &report {
-            Report::Started(attempt) | Report::Delayed { attempt, .. } | Report::NotStarted { attempt, .. } => *attempt,
+            Report::Started(attempt)
+            | Report::Ran { attempt, .. }
+            | Report::Delayed { attempt, .. }
+            | Report::NotStarted { attempt, .. } => *attempt,
             Report::Ended(leftovers) => leftovers.attempt,
         };
         if self.runs_on(attempt, server) {
@@ -108,9 +117,14 @@ impl AgentExecutor {
         }
         session.send(match report {
             // Nothing runs without its manager's knowledge.
-            Report::Started(_) | Report::Delayed { .. } => ToAgent::Signal { attempt, signal: Signal::Kill },
+            Report::Started(_) | Report::Ran { .. } | Report::Delayed { .. } => ToAgent::Signal { attempt, signal: Signal::Kill },
             Report::NotStarted { .. } | Report::Ended(_) => ToAgent::Acknowledge(attempt),
         });
+    }
+
+    /// Estimates by agents.
+    pub(crate) fn estimates(&self) -> &AgentEstimates {
+        &self.estimates
     }
 
     /// The terminal of an attempt, if it runs on the server of an agent.

@@ -240,6 +240,10 @@ fn take(message: FromAgent, session: &Session, shared: &Shared) -> bool {
             tokio::task::block_in_place(|| shared.executor.terminal(server, message));
             return true;
         }
+        FromAgent::Estimated(answer) => {
+            shared.executor.estimates().answered(server, session, answer);
+            return true;
+        }
         FromAgent::Log(piece) => {
             tokio::task::block_in_place(|| shared.executor.log_grew(server, &piece));
             return true;

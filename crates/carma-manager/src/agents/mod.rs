@@ -4,8 +4,10 @@
 //!  agents ──► listener ──► a task for each connection ──► engine (samples, reports, hellos)
 //!                               │        ▲
 //!                    copies of logs      └── orders ── AgentExecutor ◄── Servers (routes by server) ◄── engine
+//!                                                         └── AgentEstimates ◄── threads that wait for dry runs
 //! ```
 
+mod estimates;
 mod executor;
 mod listener;
 mod log_copy;
@@ -17,6 +19,7 @@ use std::sync::Arc;
 
 use crate::executor::Executor;
 
+pub(crate) use self::estimates::AgentWait;
 pub(crate) use self::executor::AgentExecutor;
 pub(crate) use self::listener::{AgentListener, address_file, secret_file};
 pub(crate) use self::log_copy::complete as complete_logs;

@@ -103,6 +103,10 @@ section! {
         dry_run: DryRun = DryRun::Asked;
         /// Maximum runtime of a dry run.
         dry_run_seconds: Seconds [1.0..=86_400.0] = Seconds::from_secs(300);
+        /// Which host does dry runs.
+        dry_run_on: DryRunHost = DryRunHost::Auto;
+        /// How long a dry run waits for an agent. After it, the job continues without one.
+        agent_seconds: Seconds [0.0..=86_400.0] = Seconds::from_secs(600);
         /// The Python interpreter of dry runs of jobs without their own environment.
         python: PathBuf = "python3".into();
         /// Declared memory is raised if earlier runs of the same command used more, or ran out of memory with as much.
@@ -123,6 +127,20 @@ choice! {
         Asked = "asked",
         /// Whenever nothing else is known about the job.
         Always = "always",
+    }
+}
+
+choice! {
+    /// Which host does dry runs, where the manager has agents or pools.
+    #[derive(Default)]
+    DryRunHost {
+        /// An agent, unless the manager's host has GPUs.
+        #[default]
+        Auto = "auto",
+        /// The manager's host.
+        Manager = "manager",
+        /// An agent.
+        Agents = "agents",
     }
 }
 

@@ -16,6 +16,11 @@ impl EngineState {
     pub(super) fn follow_wall_clock(&mut self) {
         let Some(jump) = self.decisions.clock.take_jump() else { return };
         tracing::warn!("the wall clock was set by {} s; time limits do not change", jump / 1000);
+        self.move_begin_times();
+    }
+
+    /// Computes the times of waiting jobs again.
+    pub(super) fn move_begin_times(&mut self) {
         let is_waiting = |job: &&Job| job.spec.begin.is_some() && job.state.active().is_none() && job.state.outcome().is_none();
         let waiting: Vec<JobId> = self.decisions.scheduler().jobs().filter(is_waiting).map(Job::id).collect();
         for job in waiting {

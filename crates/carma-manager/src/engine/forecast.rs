@@ -3,7 +3,7 @@
 use carma_core::{Action, Event, JobId, JobSpec, Placement, UserId};
 
 use super::decide::Reply;
-use super::estimates::{EstimateOrder, Estimated, Purpose};
+use super::estimates::{Estimated, Purpose};
 use super::refusal::refused;
 use super::state::EngineState;
 use crate::api::{EstimateDetail, Forecast, Problem, Why};
@@ -18,9 +18,7 @@ impl EngineState {
         let first = jobs.first().filter(|request| self.estimates.recall(request, UserId(owner.uid)).is_none());
         let order = first.and_then(|request| Some((self.estimates.method(request)?, request.clone())));
         match order {
-            Some((method, request)) => {
-                self.estimates.order(EstimateOrder::new(Purpose::Forecast { jobs, reply }, request, owner, method, self.gpus.only_kind()));
-            }
+            Some((method, request)) => self.order_estimate(Purpose::Forecast { jobs, reply }, request, owner, method),
             None => drop(reply.send(self.forecast(&owner, jobs, None))),
         }
     }

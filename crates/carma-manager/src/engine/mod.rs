@@ -6,7 +6,7 @@
 //!  gpus: samples and changes  ┼─► Input ─► core    (one batch on its way to the disk at a time)
 //!  host, estimates, timers ───┘
 //!
-//!  what the engine does:  run (the loop), react (inputs), act (actions of the core), work (tasks, in turns), answer (questions), submit, forecast, job_actions, restore, begin_times, housekeeping
+//!  what the engine does:  run (the loop), react (inputs), act (actions of the core), work (tasks, in turns), answer (questions), submit, forecast, job_actions, restore, downtime, begin_times, housekeeping
 //!                          │ all work on
 //!  its parts:             state ──► views ──► accounting ──► attempts ──► gpus, jobs ──► decide        estimates, host, listeners, writer: beside them
 //! ```
@@ -23,6 +23,7 @@ mod begin_times;
 mod cancellations;
 mod cluster;
 mod decide;
+mod downtime;
 mod error;
 mod estimates;
 mod forecast;

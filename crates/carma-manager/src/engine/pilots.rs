@@ -15,6 +15,8 @@ use crate::units::UnixMillis;
 const LOOKED_AT: usize = 100;
 /// The shortest time before the end of a pilot at which its successor is requested.
 const MIN_LEAD: Seconds = Seconds::from_secs(120);
+/// A server is new for this long.
+const NEW_SERVER: Duration = Duration::from_secs(30);
 
 impl EngineState {
     pub(super) fn batch_reported(&mut self, report: BatchReport) {
@@ -94,10 +96,11 @@ impl EngineState {
         left.is_some_and(|left| !self.ends_within(server, left))
     }
 
-    /// Jobs that wait for room, in queue order.
+    /// Jobs that wait for room, or for an agent that estimates them, in queue order.
     pub(super) fn waiting_jobs(&self) -> Vec<WaitingJob> {
         let scheduler = self.decisions.scheduler();
-        let jobs = scheduler.jobs().filter(|job| job.state.waiting().is_some() && job.spec.gpus > 0);
+        let waits = |job: &Job| job.state.waiting().is_some() || self.estimates.needs_agent(job.id());
+        let jobs = scheduler.jobs().filter(|job| waits(job) && job.spec.gpus > 0);
         jobs.take(LOOKED_AT).filter_map(|job| self.waits_for_room(job)).collect()
     }
 
@@ -108,13 +111,16 @@ impl EngineState {
             explanation.reason,
             WaitReason::NotWaiting
                 | WaitReason::Held
-                | WaitReason::Estimating
                 | WaitReason::Dependencies { .. }
                 | WaitReason::NotBefore { .. }
                 | WaitReason::ArrayLimit { .. }
                 | WaitReason::Quota { .. }
         );
-        if !helps {
+        // A dry run that no present agent can do needs a pilot too.
+        let estimating = matches!(explanation.reason, WaitReason::Estimating);
+        let estimated_soon =
+            || !self.estimates.needs_agent(job.id()) || self.servers.iter().any(|server| server.could_estimate(job.spec.gpus));
+        if !helps || (estimating && estimated_soon()) {
             return None;
         }
         let soonest =
@@ -146,11 +152,14 @@ impl EngineState {
         let mut latest = Seconds::ZERO;
         let is_connected =
             server == crate::host_gpus::LOCAL_SERVER || self.servers.get(server).is_some_and(super::servers::RemoteServer::is_connected);
-        if !is_connected {
+        // A new one is connected when it is in the store.
+        if !is_connected && !self.has_just_joined(server) {
             return None;
         }
         for obstacle in obstacles {
             let wait = match obstacle {
+                // The first samples of a new server come within moments.
+                Obstacle::Observing | Obstacle::Stale { .. } if self.has_just_joined(server) => Seconds::ZERO,
                 // These pass by themselves within a minute or so.
                 Obstacle::Observing | Obstacle::Switching { .. } | Obstacle::Stale { .. } | Obstacle::GateClosed { until: None, .. } => {
                     Seconds::from_secs(60)
@@ -169,6 +178,12 @@ impl EngineState {
         Some(latest)
     }
 
+    fn has_just_joined(&self, server: ServerId) -> bool {
+        let joined = self.servers.get(server).map(|server| server.stored.joined);
+        let passed = |joined: UnixMillis| self.decisions.wall().0.saturating_sub(joined.0) as f64 / 1000.0 / self.decisions.clock.speed();
+        joined.is_some_and(|joined| passed(joined) < NEW_SERVER.as_secs_f64())
+    }
+
     /// When the first job on a device is expected to end, by its time limit or by earlier runs.
     fn soonest_end(&self, device: carma_core::DeviceId) -> Option<Seconds> {
         let now = self.decisions.now();
@@ -184,8 +199,14 @@ impl EngineState {
     /// Returns pilots that had no work for a while, that end, or whose pool is removed.
     fn return_idle(&mut self) {
         let (mut leaving, mut used) = (Vec::new(), Vec::new());
+        let agents = self.servers.agents();
         for server in self.servers.iter_mut().filter(|server| server.is_connected()) {
             let id = server.stored.id;
+            if server.draining.is_none() && agents.as_ref().is_some_and(|agents| agents.estimates().is_busy(id)) {
+                // The job comes next.
+                server.idle_since = None;
+                continue;
+            }
             if !self.attempts.on(id).is_empty() {
                 server.idle_since = None;
                 if !std::mem::replace(&mut server.used, true) {
@@ -210,6 +231,7 @@ impl EngineState {
             }
             // Nothing may start there between this and the end of the agent.
             let _ = self.decisions.tell(Event::ServerDraining { server: id });
+            self.servers.close_to_estimates(id);
             if self.attempts.on(id).is_empty() {
                 self.servers.send(id, ToAgent::Leave);
             }

@@ -48,6 +48,7 @@ impl EngineState {
     fn attempt_reported(&mut self, report: Report) {
         match report {
             Report::Started(attempt) => self.attempts.started(attempt),
+            Report::Ran { attempt, ran } => self.ran_without_manager(attempt, ran),
             Report::Delayed { attempt, reason } => self.attempts.delay(&mut self.decisions, attempt, reason),
             Report::NotStarted { attempt, reason } => self.not_started(attempt, &reason),
             Report::Ended(leftovers) => self.ended(&leftovers),

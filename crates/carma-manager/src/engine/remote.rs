@@ -39,6 +39,7 @@ impl EngineState {
                     server.stored.ends = Some(UnixMillis(now.0 + (left.get() * 1000.0 * speed) as u64));
                 }
                 let (id, node, ends) = (server.stored.id, server.stored.node.clone(), server.stored.ends);
+                self.servers.close_to_estimates(id);
                 self.decisions.announce(format!("{id} on {node} takes nothing new: {reason}"));
                 let _ = self.decisions.tell(Event::ServerEnds { server: id, at: ends.map(|ends| self.core_time(ends)) });
                 let _ = self.decisions.tell(Event::ServerDraining { server: id });

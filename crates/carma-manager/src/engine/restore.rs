@@ -51,7 +51,7 @@ impl EngineState {
         let (state, settings) = (&setup.places.state, &setup.configuration.manager);
         let notifier = NotifierHandle::start(setup.program.clone(), state.clone(), &settings.notifications, &store, store.reader()?)?;
         let inputs = handle.inputs.clone();
-        let estimates = Estimates::start(&setup.program, &settings.estimates, state, move |order, estimated| {
+        let estimates = Estimates::start(&setup.program, &settings.estimates, state, agents.clone(), move |order, estimated| {
             inputs.send(Input::Estimated(order, estimated)).is_ok()
         })?;
         let gpu_setup = GpuSetup {

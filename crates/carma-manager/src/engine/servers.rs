@@ -162,7 +162,7 @@ impl RemoteServers {
         session.assign(server);
         let lease = Seconds::new(self.lease.as_secs_f64()).unwrap_or(Seconds::ZERO);
         session.send(ToAgent::Welcome { server, lease, period });
-        self.agents.iter().for_each(|agents| agents.connected(server, session.clone()));
+        self.agents.iter().for_each(|agents| agents.connected(server, session.clone(), &known.stored.facts));
     }
 
     /// A connection is closed. Its lease goes on until it runs out.
@@ -204,6 +204,11 @@ impl RemoteServers {
         Some(known)
     }
 
+    /// A server gets no new estimates.
+    pub(crate) fn close_to_estimates(&self, server: ServerId) {
+        self.agents.iter().for_each(|agents| agents.estimates().close(server));
+    }
+
     /// Sends a message to the agent of a server, if it is connected.
     pub(crate) fn send(&self, server: ServerId, message: ToAgent) {
         if let Some(session) = self.known.get(&server).and_then(|known| known.session.as_ref()) {
@@ -232,6 +237,11 @@ impl RemoteServer {
 
     pub(crate) fn is_connected(&self) -> bool {
         self.session.is_some()
+    }
+
+    /// Whether its agent could estimate a job that needs so many GPUs.
+    pub(crate) fn could_estimate(&self, gpus: u32) -> bool {
+        self.is_connected() && self.draining.is_none() && self.stored.facts.devices.len() >= gpus as usize
     }
 
     /// Its description for the core.

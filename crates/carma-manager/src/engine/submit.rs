@@ -1,14 +1,18 @@
 //! Submissions: from the request of a user to the job of the core.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, JobId, JobSpec, MemoryNeed, PerRank, UserId};
 
 use super::begin_times;
 use super::decide::Reply;
 use super::decide::batch::AcceptedJob;
-use super::estimates::{EstimateOrder, Estimated, Method, Purpose};
+use super::estimates::{EstimateOrder, Estimated, Method, Place, Purpose};
 use super::refusal::refused;
 use super::state::EngineState;
 use crate::api::{Problem, ProblemKind, Submitted};
+use crate::configuration::DryRunHost;
 use crate::event::JobEvent;
 use crate::request::{After, JobRequest, Owner};
 use crate::store::{JobMeta, UnixMillis};
@@ -91,7 +95,7 @@ impl EngineState {
         let id = spec.id;
         self.jobs.add(id, JobMeta { name: request.name.clone(), owner: owner.clone(), submitted });
         if let Some(method) = method {
-            self.estimates.order(EstimateOrder::new(Purpose::Job(id), request.clone(), owner.clone(), method, self.gpus.only_kind()));
+            self.order_estimate(Purpose::Job(id), request.clone(), owner.clone(), method);
         }
         self.decisions.batch.tallies.count(Tally::Submitted);
         self.decisions.batch.accepted.push(AcceptedJob { job: id, request, owner: owner.clone(), submitted });
@@ -210,10 +214,36 @@ impl EngineState {
         }
     }
 
+    /// Has a job estimated, here or by an agent.
+    pub(crate) fn order_estimate(&mut self, purpose: Purpose, request: JobRequest, owner: Owner, method: Method) {
+        let (gpu, place) = (self.gpus.only_kind().map(str::to_owned), self.place_of_estimate(method));
+        self.estimates.order(EstimateOrder {
+            purpose,
+            request,
+            owner,
+            method,
+            gpu,
+            place,
+            ordered: Instant::now(),
+            stopped: Arc::default(),
+        });
+    }
+
+    /// A host without GPUs may lack the environments of jobs, or forbid such work. Descriptions are read in milliseconds anywhere.
+    fn place_of_estimate(&self, method: Method) -> Place {
+        let has_agents = !self.servers.is_empty() || !self.pools.is_empty();
+        let on_agents = match self.setup.configuration.manager.estimates.dry_run_on {
+            DryRunHost::Auto => !self.gpus.has_local(),
+            DryRunHost::Manager => false,
+            DryRunHost::Agents => true,
+        };
+        if method == Method::DryRun && has_agents && on_agents { Place::Agents } else { Place::Here }
+    }
+
     /// Estimates a waiting job again, or queues it if it gets no estimate any more.
     pub(crate) fn estimate_again(&mut self, job: JobId, request: JobRequest, owner: Owner) {
         if let Some(method) = self.estimates.method(&request) {
-            self.estimates.order(EstimateOrder::new(Purpose::Job(job), request, owner, method, self.gpus.only_kind()));
+            self.order_estimate(Purpose::Job(job), request, owner, method);
         } else {
             let _ = self.decisions.tell(Event::EstimateReady { job, estimate: Box::default() });
             self.decisions.batch.changed.insert(job);

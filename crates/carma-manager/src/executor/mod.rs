@@ -95,6 +95,8 @@ pub(crate) struct StartOrder {
 pub(crate) enum Report {
     /// It runs under supervision.
     Started(AttemptId),
+    /// It was started for an earlier manager, and has run for this long since, in the host's time. Only agents report it: others are adopted.
+    Ran { attempt: AttemptId, ran: Seconds },
     /// The host cannot start it now. The executor retries by itself.
     Delayed { attempt: AttemptId, reason: String },
     /// It did not run, and will not.

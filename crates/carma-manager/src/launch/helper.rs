@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::plan::Plan;
 use super::start::{LaunchError, Prepared};
 use crate::attempt::{Exit, HostLimits, Order};
-use crate::supervise::{AttemptFolder, AttemptState, CLEANUP_TIMEOUT, FolderError, find};
+use crate::supervise::{AttemptFolder, AttemptState, CLEANUP_TIMEOUT, FolderError, Lifeline, find};
 use crate::untrusted::{open_file, remove_tree};
 
 /// Timeout for a killed helper to end. One that is stuck in the kernel takes longer.
@@ -89,18 +89,19 @@ impl HelperFolders {
 
 /// Runs a helper in a new folder to its end, or kills it at its time limit. The caller removes the folder.
 pub fn run_helper(folder: &AttemptFolder, plan: &Plan, program: &Path, limit: Duration) -> Result<HelperOutput, HelperError> {
-    run_helper_while(folder, plan, program, limit, || true)
+    run_helper_while(folder, plan, program, limit, None, || true)
 }
 
-/// The same, as long as its result is needed. All of its processes are killed otherwise.
+/// The same, as long as its result is needed and its lifeline holds. All of its processes are killed otherwise.
 pub(crate) fn run_helper_while(
     folder: &AttemptFolder,
     plan: &Plan,
     program: &Path,
     limit: Duration,
+    lifeline: Option<&Lifeline>,
     is_needed: impl Fn() -> bool,
 ) -> Result<HelperOutput, HelperError> {
-    Prepared::new(folder.clone())?.launch(plan, program)?;
+    Prepared::new(folder.clone())?.launch_on(plan, program, lifeline)?;
     match wait(folder, limit, &is_needed)? {
         AttemptState::Ended(ended) => {
             if let Exit::NotStarted(reason) = ended.exit {

@@ -8,6 +8,8 @@ use carma_gpu::{DeviceUuid, GpuEvent, ProcessActivity, Reading};
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::ServerFacts;
+use crate::estimator::EstimateTask;
+use crate::event::JobEstimate;
 use crate::executor::{CheckpointTimes, Report, StartOrder};
 use crate::host::HostReading;
 use crate::request::JobRequest;
@@ -33,6 +35,8 @@ pub(crate) enum FromAgent {
     Log(LogPiece),
     /// From the terminal of a job.
     Terminal(TerminalMessage),
+    /// An estimate is done, or cannot be.
+    Estimated(EstimateAnswer),
     /// The server ends after this time. Nothing new should start there.
     Draining {
         /// Time left, if known.
@@ -85,6 +89,12 @@ pub(crate) enum ToAgent {
     AskActivity(Option<Seconds>),
     /// For the terminal of a job.
     Terminal(TerminalMessage),
+    /// Estimate a job, unless this estimate was started before.
+    Estimate(Box<EstimateMessage>),
+    /// An estimate is stored, or no longer needed.
+    StopEstimate(String),
+    /// All other estimates are no longer needed.
+    KeepEstimates(Vec<String>),
     /// Sample now.
     Sample,
     /// No attempt is there, and none will come: end.
@@ -140,6 +150,22 @@ impl WireSample {
 pub(crate) struct StartMessage {
     pub(crate) order: StartOrder,
     pub(crate) request: JobRequest,
+}
+
+/// A job to estimate.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct EstimateMessage {
+    /// Unique for all managers.
+    pub(crate) id: String,
+    pub(crate) task: EstimateTask,
+}
+
+/// The estimate of a job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct EstimateAnswer {
+    pub(crate) id: String,
+    /// The error is for people.
+    pub(crate) result: Result<Box<JobEstimate>, String>,
 }
 
 /// A message about a terminal that a client has opened.

@@ -14,7 +14,8 @@ mod secret;
 pub(crate) use self::cipher::{Cipher, Handshake, LinkError, Opener, Sealer};
 pub(crate) use self::ends::{read_end, remove_end, write_end};
 pub(crate) use self::message::{
-    AgentHello, AttemptNote, FromAgent, LogPiece, LogStream, StartMessage, TerminalEvent, TerminalMessage, ToAgent, WireSample,
+    AgentHello, AttemptNote, EstimateAnswer, EstimateMessage, FromAgent, LogPiece, LogStream, StartMessage, TerminalEvent, TerminalMessage,
+    ToAgent, WireSample,
 };
 pub(crate) use self::secret::random_name;
 pub use self::secret::{Secret, SecretError};

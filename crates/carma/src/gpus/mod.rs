@@ -1,6 +1,9 @@
 //! `carma gpus`: the load of each GPU, its processes with their owners, and the source of the numbers.
+//! Where the user's manager has agents, their GPUs are shown too, with the names of the nodes.
 
 mod find;
+mod remote;
+mod remote_table;
 mod report;
 mod table;
 mod view;
@@ -15,6 +18,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
+use remote::RemoteGpus;
+use report::{Report, now};
 use view::View;
 
 /// Interval of checks for added or removed GPUs and instances.
@@ -35,17 +40,19 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let (driver, world) = find()?;
-    let mut view = View::new(Arc::new(driver), world)?;
-    view.waited = !arguments.quick;
-    if view.waited {
-        view.await_counters();
-    }
+    let mut remote = RemoteGpus::default();
+    let mut view = match local(arguments) {
+        Ok(view) => Some(view),
+        // A login node has no GPUs of its own.
+        Err(error) if remote.ask().is_empty() => return Err(error),
+        Err(_) => None,
+    };
     let mut checked = Instant::now();
     let clear = arguments.watch.is_some() && !arguments.json && std::io::stdout().is_terminal();
     loop {
         let began = Instant::now();
-        let report = view.sample();
+        let mut report = view.as_mut().map_or_else(|| Report { at: now(), ..Report::default() }, View::sample);
+        report.add_remote(remote.ask());
         if clear {
             // Cursor home, clear the screen below.
             write!(output, "\x1b[H\x1b[J")?;
@@ -58,9 +65,20 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         output.flush()?;
         let Some(seconds) = arguments.watch else { return Ok(()) };
         thread::sleep(Duration::from_secs(seconds).saturating_sub(began.elapsed()));
-        if checked.elapsed() >= INVENTORY {
+        if let Some(view) = view.as_mut().filter(|_| checked.elapsed() >= INVENTORY) {
             view.refresh()?;
             checked = Instant::now();
         }
     }
+}
+
+/// The GPUs of this machine.
+fn local(arguments: &Arguments) -> Result<View> {
+    let (driver, world) = find()?;
+    let mut view = View::new(Arc::new(driver), world)?;
+    view.waited = !arguments.quick;
+    if view.waited {
+        view.await_counters();
+    }
+    Ok(view)
 }

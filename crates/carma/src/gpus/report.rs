@@ -2,20 +2,25 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use carma_core::{Fraction, MiB, Watts};
 use carma_gpu::mig::{Instance, ProfileName};
 use carma_gpu::profiling::{Counters, Source};
 use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, ownership, process_started};
+use carma_manager::api::GpuDetail;
 use serde::Serialize;
 
-/// All GPUs of a machine at one moment: the output of `--json`.
-#[derive(Debug, Serialize)]
+/// All GPUs at one moment: the output of `--json`.
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     /// Time of the sample, in seconds since 1970.
     pub(crate) at: f64,
-    pub(crate) driver: String,
-    pub(crate) cuda: String,
+    /// Absent where this machine has no GPUs, as a login node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) driver: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cuda: Option<String>,
     /// The folder of the emulated machine; absent: the GPUs are real.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) emulated: Option<String>,
@@ -24,6 +29,24 @@ pub(crate) struct Report {
     pub(crate) waited: bool,
     pub(crate) gpus: Vec<GpuReport>,
     pub(crate) left_out: Vec<LeftOut>,
+    /// GPUs of other servers, as the manager knows them through its agents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) remote: Vec<GpuDetail>,
+}
+
+impl Report {
+    /// Adds GPUs of other servers. An agent may run on this host: its GPUs are listed already.
+    pub(super) fn add_remote(&mut self, gpus: Vec<GpuDetail>) {
+        let is_local = |uuid: &DeviceUuid| {
+            self.gpus.iter().any(|local| local.gpu.uuid == *uuid || local.parts.iter().any(|part| part.part.uuid == *uuid))
+        };
+        self.remote = gpus.into_iter().filter(|gpu| !is_local(&gpu.uuid)).collect();
+    }
+}
+
+/// The time of a sample.
+pub(super) fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 /// One GPU.

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use carma_core::{Metric, MiB, Utilisation};
+use carma_core::{Fraction, Metric, MiB, Utilisation};
 use carma_gpu::profiling::{Counters, Source};
 
+use super::remote_table;
 use super::report::{DeviceReport, GpuReport, PartReport, ProcessReport, Report};
 use carma_format::{WIDTH, shortened};
 
@@ -14,9 +15,15 @@ const METRIC: usize = 5;
 
 /// Writes the table, and the sources of its numbers below.
 pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> {
-    let columns = Columns::of(&report.gpus);
-    let heads = columns.metrics.iter().map(|metric| format!("  {:>METRIC$}", metric.name())).collect::<Vec<_>>().concat();
-    writeln!(output, "GPU  {:<name$}  {:>13}   UTIL{heads}  {:>9}   °C", "NAME", "MEMORY GiB", "POWER W", name = columns.name)?;
+    if report.driver.is_some() {
+        write_local(report, output)?;
+    }
+    remote_table::write(&report.remote, output)
+}
+
+fn write_local(report: &Report, output: &mut impl Write) -> io::Result<()> {
+    let columns = Columns::of(&measured_by(&report.gpus));
+    columns.write_heads(output)?;
     for gpu in &report.gpus {
         write_gpu(gpu, &columns, output)?;
     }
@@ -26,7 +33,8 @@ pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> 
         writeln!(output, "{}", shortened(&line, WIDTH))?;
     }
     let world = report.emulated.as_ref().map_or(String::new(), |folder| format!(", emulated in {folder}"));
-    writeln!(output, "driver {}, CUDA {}{world}", report.driver, report.cuda)?;
+    let [driver, cuda] = [&report.driver, &report.cuda].map(|version| version.as_deref().unwrap_or("?"));
+    writeln!(output, "driver {driver}, CUDA {cuda}{world}")?;
     writeln!(output, "{}", if report.waited { sources(&report.gpus) } else { "counters were not waited for".to_owned() })
 }
 
@@ -63,32 +71,44 @@ fn write_notes(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
 }
 
 /// The columns that depend on the available metrics.
-struct Columns {
+pub(super) struct Columns {
     metrics: Vec<Metric>,
     /// Width of the name: extra metrics reduce it.
-    name: usize,
+    pub(super) name: usize,
 }
 
 impl Columns {
-    fn of(gpus: &[GpuReport]) -> Self {
-        let states = || gpus.iter().flat_map(|gpu| gpu.parts.iter().map(|part| &part.state).chain([&gpu.state]));
-        let metrics: Vec<Metric> = Metric::shown(|metric| states().any(|state| measured(state)[metric].is_some())).collect();
+    /// For devices with these measurements.
+    pub(super) fn of(measured: &(impl Iterator<Item = Utilisation> + Clone)) -> Self {
+        let metrics: Vec<Metric> = Metric::shown(|metric| measured.clone().any(|measured| measured[metric].is_some())).collect();
         let always = Metric::shown(|_| false).count();
         Self { name: NAME.saturating_sub((METRIC + 2) * (metrics.len() - always)), metrics }
     }
 
-    /// Memory, utilisation and the metrics.
+    pub(super) fn write_heads(&self, output: &mut impl Write) -> io::Result<()> {
+        let heads = self.metrics.iter().map(|metric| format!("  {:>METRIC$}", metric.name())).collect::<Vec<_>>().concat();
+        writeln!(output, "GPU  {:<name$}  {:>13}   UTIL{heads}  {:>9}   °C", "NAME", "MEMORY GiB", "POWER W", name = self.name)
+    }
+
     fn numbers(&self, state: &DeviceReport, total: MiB) -> String {
-        let measured = measured(state);
+        self.text((state.memory_used, total), state.utilisation, &measured(state))
+    }
+
+    /// Memory, utilisation and the metrics.
+    pub(super) fn text(&self, (used, total): (Option<MiB>, MiB), busy: Option<Fraction>, measured: &Utilisation) -> String {
         let share = |metric: Metric| measured[metric].map_or_else(|| "-".to_owned(), |value| format!("{:.2}", value.get()));
         format!(
             "{:>5} / {:>5}  {:>5}{}",
-            state.memory_used.map_or_else(|| "-".to_owned(), gibibytes),
+            used.map_or_else(|| "-".to_owned(), gibibytes),
             gibibytes(total),
-            state.utilisation.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share.get() * 100.0)),
+            busy.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share.get() * 100.0)),
             self.metrics.iter().map(|metric| format!("  {:>METRIC$}", share(*metric))).collect::<Vec<_>>().concat(),
         )
     }
+}
+
+fn measured_by(gpus: &[GpuReport]) -> impl Iterator<Item = Utilisation> + Clone {
+    gpus.iter().flat_map(|gpu| gpu.parts.iter().map(|part| &part.state).chain([&gpu.state])).map(measured)
 }
 
 fn measured(state: &DeviceReport) -> Utilisation {
@@ -138,11 +158,11 @@ fn without_folder(command: &str) -> String {
     format!("{} {arguments}", program.rsplit('/').next().unwrap_or(program)).trim_end().to_owned()
 }
 
-fn gibibytes(memory: MiB) -> String {
+pub(super) fn gibibytes(memory: MiB) -> String {
     format!("{:.1}", memory.0 as f64 / 1024.0)
 }
 
 /// A product's name without the common prefix.
-fn short(name: &str) -> &str {
+pub(super) fn short(name: &str) -> &str {
     name.trim_start_matches("NVIDIA ").trim_start_matches("GeForce ").trim_start_matches("Tesla ")
 }

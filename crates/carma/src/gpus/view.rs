@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use carma_core::MiB;
@@ -11,7 +11,7 @@ use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, SourceState,
 use carma_gpu::{DeviceUuid, Driver, EventWatch, Exclusion, Gpu, GpuEvent, Incident, Inventory, Monitor, Observation, mig};
 
 use super::find::World;
-use super::report::{DeviceReport, GpuReport, Owners, Part, PartReport, PartitionedGpu, Report};
+use super::report::{DeviceReport, GpuReport, Owners, Part, PartReport, PartitionedGpu, Report, now};
 
 /// A source needs two samples for its first counters.
 const FIRST_COUNTERS: Duration = Duration::from_millis(2500);
@@ -127,16 +127,17 @@ impl View {
             });
         }
         Report {
-            driver: self.inventory.driver.clone(),
-            cuda: self.inventory.cuda.clone(),
+            driver: Some(self.inventory.driver.clone()),
+            cuda: Some(self.inventory.cuda.clone()),
             emulated: match &self.world {
                 World::Real => None,
                 World::Emulated(folder) => Some(folder.display().to_string()),
             },
             waited: self.waited,
-            at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+            at: now(),
             gpus,
             left_out: self.inventory.left_out.clone(),
+            remote: Vec::new(),
         }
     }
 }

@@ -45,6 +45,8 @@ impl Server {
     fn command(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
         command.args(arguments).env("XDG_CONFIG_HOME", "/nonexistent").env("CARMA_EMU", self.folder.path());
+        // Nor does a manager of this machine.
+        command.env("CARMA_SOCKET", self.folder.path().join("carma.sock")).env_remove("CARMA_HOST");
         // An allocation of the tests themselves does not apply to emulated GPUs.
         for name in ["CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"] {
             command.env_remove(name);

@@ -3,6 +3,7 @@
 mod agents;
 mod campaign;
 mod comparison;
+mod estimates;
 mod failures;
 mod lab;
 mod pools;

@@ -24,7 +24,7 @@ pub(crate) struct ActiveAttempt {
     pub(crate) launched: UnixMillis,
     pub(crate) server: ServerId,
     /// It runs under supervision.
-    started: bool,
+    pub(crate) started: bool,
     /// All its processes that were observed on GPUs.
     pids: BTreeSet<u32>,
     checkpoints: Option<CheckpointWatch>,

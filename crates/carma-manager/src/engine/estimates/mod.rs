@@ -1,16 +1,17 @@
 //! Estimates of jobs: at once from earlier runs, or by other processes.
 //!
-//! A description or script belongs to the user, so a process of the user reads it, never the manager.
+//! A description or script belongs to the user, so a process of the user reads it, never the manager. Dry runs are done by agents where this host runs
+//! no jobs on GPUs: a login node may lack the environments of jobs, or forbid such work.
 
 mod calibrated;
 mod earlier;
-mod estimator;
 mod learning;
 mod memory;
 
 use self::calibrated::Calibrated;
 pub use self::earlier::earlier_need;
 use self::memory::Memory;
+pub(crate) use crate::estimator::Method;
 pub(crate) use crate::event::JobEstimate as Estimated;
 
 use std::collections::{BTreeSet, HashMap};
@@ -18,29 +19,24 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use carma_core::{JobId, JobSpec, UserId};
 
-use self::estimator::Estimator;
 use super::decide::Reply;
+use crate::agents::{AgentExecutor, AgentWait};
 use crate::api::Forecast;
 use crate::configuration::{DryRun, EstimateConfig};
+use crate::estimator::{EstimateTask, Estimator, python_script};
 use crate::pool::Pool;
-use crate::request::{JobCommand, JobRequest, Owner};
+use crate::request::{JobRequest, Owner};
 use crate::turns::Limits;
 
 /// Estimates at the same time: they compete with running jobs for cores. A dry run may take an hour, so a user without one need not wait for those of
 /// others, unless very many users have one.
 const LIMITS: Limits = Limits { shared: 2, most: 8 };
-
-/// How a job is to be estimated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Method {
-    /// From a description of its model.
-    Static,
-    /// By running its script without a GPU.
-    DryRun,
-}
+/// The same for dry runs that agents do. Each agent does a few at the same time; the others wait.
+const AGENT_LIMITS: Limits = Limits { shared: 8, most: 16 };
 
 fn method(request: &JobRequest, settings: &EstimateConfig) -> Option<Method> {
     let wanted = match settings.dry_run {
@@ -55,21 +51,6 @@ fn method(request: &JobRequest, settings: &EstimateConfig) -> Option<Method> {
     }
 }
 
-/// Commands that start a Python script once for each GPU. A dry run parses their options itself.
-const LAUNCHERS: [&str; 5] = ["torchrun", "accelerate", "accelerate-launch", "deepspeed", "fabric"];
-
-/// The Python interpreter and its arguments, where the job is a Python script, or a launcher of one.
-fn python_script(request: &JobRequest) -> Option<(String, &[String])> {
-    let JobCommand::Program(words) = &request.command else { return None };
-    let (program, rest) = words.split_first().filter(|(_, rest)| !rest.is_empty())?;
-    let name = Path::new(program).file_name()?.to_str()?;
-    if name.starts_with("python") {
-        return Some((program.clone(), rest));
-    }
-    // The interpreter of a launcher is beside it.
-    LAUNCHERS.contains(&name).then(|| (Path::new(program).with_file_name("python").to_string_lossy().into_owned(), words.as_slice()))
-}
-
 /// What an estimate is for.
 #[derive(Debug)]
 pub(crate) enum Purpose {
@@ -77,6 +58,15 @@ pub(crate) enum Purpose {
     Job(JobId),
     /// A forecast for these jobs.
     Forecast { jobs: Vec<JobRequest>, reply: Reply<Vec<Forecast>> },
+}
+
+/// Where a job is estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the manager's host.
+    Here,
+    /// By an agent.
+    Agents,
 }
 
 /// A job to estimate.
@@ -87,16 +77,14 @@ pub(crate) struct EstimateOrder {
     pub(crate) owner: Owner,
     pub(crate) method: Method,
     /// The kind of GPU that it will run on, if known.
-    gpu: Option<String>,
+    pub(crate) gpu: Option<String>,
+    pub(crate) place: Place,
+    pub(crate) ordered: Instant,
     /// Its job is over, or has another order.
     pub(crate) stopped: Arc<AtomicBool>,
 }
 
 impl EstimateOrder {
-    pub(crate) fn new(purpose: Purpose, request: JobRequest, owner: Owner, method: Method, gpu: Option<&str>) -> Self {
-        Self { purpose, request, owner, method, gpu: gpu.map(str::to_owned), stopped: Arc::default() }
-    }
-
     /// Whether the result is still needed.
     fn is_needed(&self) -> bool {
         match &self.purpose {
@@ -104,6 +92,40 @@ impl EstimateOrder {
             Purpose::Forecast { reply, .. } => !reply.is_closed(),
         }
     }
+
+    fn task(&self, settings: &EstimateConfig) -> EstimateTask {
+        EstimateTask {
+            job: match self.purpose {
+                Purpose::Job(job) => Some(job),
+                Purpose::Forecast { .. } => None,
+            },
+            request: self.request.clone(),
+            owner: self.owner.clone(),
+            method: self.method,
+            gpu: self.gpu.clone(),
+            seconds: settings.dry_run_seconds,
+            python: settings.python.clone(),
+        }
+    }
+
+    /// How long it may wait for an agent. A client that waits for a forecast gets what is known.
+    fn wait(&self, settings: &EstimateConfig) -> AgentWait {
+        let limit = match self.purpose {
+            Purpose::Job(_) => Duration::from_secs_f64(settings.agent_seconds.get()),
+            Purpose::Forecast { .. } => Duration::ZERO,
+        };
+        AgentWait { since: self.ordered, limit }
+    }
+}
+
+type Orders = Pool<Box<EstimateOrder>>;
+
+/// An estimate that is not ready.
+#[derive(Debug)]
+struct Ordered {
+    user: u32,
+    place: Place,
+    stopped: Arc<AtomicBool>,
 }
 
 /// The history of runs, and the threads that estimate. The threads end when this is dropped.
@@ -112,9 +134,30 @@ pub(crate) struct Estimates {
     memory: Memory,
     calibrated: Calibrated,
     settings: EstimateConfig,
-    threads: Pool<Box<EstimateOrder>>,
-    /// Jobs whose estimate is not ready: their users, and what stops it.
-    ordered: HashMap<JobId, (u32, Arc<AtomicBool>)>,
+    here: Orders,
+    /// Threads that wait for agents. Unset in tests without agents.
+    on_agents: Option<Orders>,
+    /// Jobs whose estimate is not ready.
+    ordered: HashMap<JobId, Ordered>,
+}
+
+/// Starts threads that estimate in this way.
+fn start_threads(
+    name: &str,
+    limits: Limits,
+    estimate: impl Fn(&EstimateOrder) -> Result<Estimated, String> + Send + Sync + 'static,
+    done: impl Fn(Box<EstimateOrder>, Box<Estimated>) -> bool + Clone + Send + 'static,
+) -> io::Result<Orders> {
+    let estimate = Arc::new(estimate);
+    Pool::start(name, limits, || {
+        let (estimate, done) = (Arc::clone(&estimate), done.clone());
+        Ok::<_, io::Error>(move |order: Box<EstimateOrder>| {
+            let estimated = order.is_needed().then(|| estimate(&order));
+            let Some(estimated) = estimated.filter(|_| order.is_needed()) else { return true };
+            let estimated = estimated.unwrap_or_else(|reason| Estimated { notes: vec![reason], ..Estimated::default() });
+            done(order, Box::new(estimated))
+        })
+    })
 }
 
 impl Estimates {
@@ -123,34 +166,43 @@ impl Estimates {
         program: &Path,
         settings: &EstimateConfig,
         state: &Path,
+        agents: Option<Arc<AgentExecutor>>,
         done: impl Fn(Box<EstimateOrder>, Box<Estimated>) -> bool + Clone + Send + 'static,
     ) -> io::Result<Self> {
-        let estimator = Arc::new(Estimator::new(program.to_owned(), settings.clone(), state.join("estimates")));
-        let new_worker = || {
-            let (estimator, done) = (Arc::clone(&estimator), done.clone());
-            Ok::<_, io::Error>(move |order: Box<EstimateOrder>| {
-                let estimated = order.is_needed().then(|| estimator.estimate(&order));
-                let Some(estimated) = estimated.filter(|_| order.is_needed()) else { return true };
-                let estimated = estimated.unwrap_or_else(|reason| Estimated { notes: vec![reason], ..Estimated::default() });
-                done(order, Box::new(estimated))
-            })
-        };
-        let threads = Pool::start("estimates", LIMITS, new_worker)?;
+        let (estimator, known) = (Estimator::new(program.to_owned(), state.join("estimates"), None), settings.clone());
+        let local = move |order: &EstimateOrder| estimator.estimate(&order.task(&known), || order.is_needed());
+        let here = start_threads("estimates", LIMITS, local, done.clone())?;
+        let on_agents = agents.map(|agents| {
+            let known = settings.clone();
+            let remote =
+                move |order: &EstimateOrder| agents.estimates().estimate(&order.task(&known), order.wait(&known), || order.is_needed());
+            start_threads("dry runs", AGENT_LIMITS, remote, done)
+        });
         // A manager that does not run as root has one user.
         let shared = settings.share_history || !rustix::process::geteuid().is_root();
         let memory = Memory::open(state.join("history.csv"), shared);
         let calibrated = Calibrated::open(state.join("calibration.csv"));
-        Ok(Self { memory, calibrated, settings: settings.clone(), threads, ordered: HashMap::new() })
+        Ok(Self { memory, calibrated, settings: settings.clone(), here, on_agents: on_agents.transpose()?, ordered: HashMap::new() })
     }
 
     /// Estimates a job. The result is reported, unless the order is stopped before.
     pub(crate) fn order(&mut self, order: EstimateOrder) {
+        let (user, place) = (order.owner.uid, order.place);
         if let Purpose::Job(job) = order.purpose {
             // After a failed write, jobs are estimated again.
             self.stop(job);
-            self.ordered.insert(job, (order.owner.uid, Arc::clone(&order.stopped)));
+            self.ordered.insert(job, Ordered { user, place, stopped: Arc::clone(&order.stopped) });
         }
-        self.threads.add(order.owner.uid, Box::new(order));
+        self.threads(place).add(user, Box::new(order));
+    }
+
+    fn threads(&self, place: Place) -> &Orders {
+        self.on_agents.as_ref().filter(|_| place == Place::Agents).unwrap_or(&self.here)
+    }
+
+    /// Whether a job waits for an estimate of an agent.
+    pub(crate) fn needs_agent(&self, job: JobId) -> bool {
+        self.ordered.get(&job).is_some_and(|ordered| ordered.place == Place::Agents)
     }
 
     /// The estimate of a job is ready.
@@ -160,9 +212,9 @@ impl Estimates {
 
     /// A job needs no estimate any more. Processes that estimate it are killed.
     pub(crate) fn stop(&mut self, job: JobId) {
-        let Some((user, stopped)) = self.ordered.remove(&job) else { return };
+        let Some(Ordered { user, place, stopped }) = self.ordered.remove(&job) else { return };
         stopped.store(true, Ordering::Relaxed);
-        self.threads.remove(user, |order| matches!(order.purpose, Purpose::Job(of) if of == job));
+        self.threads(place).remove(user, |order| matches!(order.purpose, Purpose::Job(of) if of == job));
     }
 
     /// What earlier runs of the same job of this user needed.

@@ -93,6 +93,11 @@ impl Gpus {
         self.devices.iter().chain(self.remote.values().flat_map(Devices::iter)).map(|device| device.name.as_str()).collect()
     }
 
+    /// Whether this host has GPUs for jobs.
+    pub(crate) fn has_local(&self) -> bool {
+        self.devices.iter().next().is_some()
+    }
+
     /// The kind of all GPUs, if there is only one.
     pub(crate) fn only_kind(&self) -> Option<&str> {
         let kinds = self.kinds();

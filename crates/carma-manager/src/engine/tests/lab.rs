@@ -136,6 +136,18 @@ impl Lab {
         answer
     }
 
+    /// Submits a job that begins at this time of the wall clock, in seconds.
+    pub(super) fn submit_later(&mut self, begin: u64) -> JobId {
+        let mut request = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/");
+        request.resources.gpus = 0;
+        request.schedule.begin = Some(begin);
+        let (reply, mut answer) = oneshot::channel();
+        let (owner, jobs) = (Owner { uid: 1000, gid: 1000, name: "ada".to_owned() }, ValidJobs::new(vec![request]).unwrap());
+        self.take(Input::Task { user: 1000, task: Task::Question(Question::Submit { owner, jobs, key: None, reply }) });
+        self.settle();
+        answer.try_recv().unwrap().unwrap().jobs[0]
+    }
+
     /// Submits a job, and carries out what follows: its first attempt.
     pub(super) fn submit(&mut self, gpus: u32) -> AttemptId {
         let mut answer = self.ask_for_job(gpus);

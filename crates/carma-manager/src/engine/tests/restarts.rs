@@ -7,6 +7,7 @@ use crate::api::JobAction;
 use crate::attempt::Exit;
 use crate::executor::fake::Call;
 use crate::executor::{Adopted, Report};
+use crate::units::UnixMillis;
 
 #[test]
 fn an_attempt_that_runs_is_adopted_and_its_end_counts() {
@@ -23,6 +24,29 @@ fn an_attempt_that_runs_is_adopted_and_its_end_counts() {
     lab.report(Report::Started(attempt));
     lab.report(ended(attempt, Exit::Code(0), ""));
     assert_eq!(lab.outcome(attempt.job), Some(Outcome::Succeeded));
+}
+
+#[test]
+fn the_time_of_an_attempt_goes_on_when_its_agent_is_back() {
+    let mut lab = Lab::new();
+    let attempt = lab.submit(0);
+    lab.report(Report::Started(attempt));
+    let later = lab.submit_later(UnixMillis::now().0 / 1000 + 5000);
+    // Nothing is known before the agent connects.
+    let mut lab = lab.restart(|executor| executor.adopt_as(attempt, Adopted::Starting));
+    let ran = |lab: &Lab| {
+        let Some(State::Starting(active) | State::Running(active)) = lab.state(attempt.job) else { panic!("it runs") };
+        (lab.engine.decisions.now() - active.launched_at).get()
+    };
+    let begins_in = |lab: &Lab| (lab.engine.decisions.job(later).unwrap().spec.begin.unwrap() - lab.engine.decisions.now()).get();
+    assert!(ran(&lab) < 100.0);
+    lab.report(Report::Ran { attempt, ran: Seconds::from_secs(500) });
+    assert!((500.0..600.0).contains(&ran(&lab)), "{}", ran(&lab));
+    assert!((4900.0..5001.0).contains(&begins_in(&lab)), "begin times follow the wall clock: {}", begins_in(&lab));
+    // The same agent, after it lost its connection.
+    lab.report(Report::Started(attempt));
+    lab.report(Report::Ran { attempt, ran: Seconds::from_secs(2000) });
+    assert!(ran(&lab) < 600.0);
 }
 
 #[test]

@@ -20,12 +20,15 @@ fn jobs_of_a_killed_agent_end_and_start_again() {
     let process = lab.started(job, 1);
     let agents = lab.agents();
     assert_eq!(agents.len(), 1);
+    let folder = std::env::temp_dir().join(format!("{}-{}", lab.servers()[0]["pilot"].as_str().unwrap(), agents[0]));
+    assert!(folder.join("agent.lock").exists());
     signal(agents[0], "KILL");
     lab.until("its job dies with it", || !is_alive(process));
     assert!(lab.starts(job).len() == 1, "and is not put back before the lease has run out");
     assert_eq!(lab.finished(job), 2);
     let shown = lab.text(&["show", &job.to_string()]);
     assert!(shown.contains("its server is gone"), "{shown}");
+    lab.until("the next agent removes its folder", || !folder.exists());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::manager::metrics::prometheus::promtool;
 fn a_server_and_its_pool_are_in_metrics_lists_and_exports() {
     let lab = need!(Lab::new());
     lab.pool(&[]);
-    let job = lab.submit(&[], "sleep 2");
+    let job = lab.submit(&[], "sleep 5");
     lab.started(job, 1);
     let server = lab.servers()[0].clone();
     let (node, batch_job) = (server["node"].as_str().unwrap(), server["batch_job"].as_str().unwrap());
@@ -31,6 +31,16 @@ fn a_server_and_its_pool_are_in_metrics_lists_and_exports() {
     let checked = need!(promtool(&["check", "metrics"], Some(&page)));
     let complaints = String::from_utf8(checked.stderr).unwrap();
     assert!(complaints.lines().all(|line| line.starts_with("DCGM_")), "{complaints}");
+
+    let gpus = lab.json(&["gpus"]);
+    let [first, second] = &gpus["remote"].as_array().unwrap()[..] else { panic!("{gpus}") };
+    assert_eq!((&first["device"], &first["node"], &second["device"]), (&"s1/gpu0".into(), &node.into(), &"s1/gpu1".into()));
+    assert!(gpus["gpus"].as_array().unwrap().is_empty() && gpus.get("driver").is_none(), "the manager's host has none: {gpus}");
+    let table = lab.text(&["gpus"]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(lines[0].starts_with("GPU  NAME ") && lines[1] == format!("{node} (server s1)"), "{table}");
+    assert!(lines[2].starts_with("  0  A100-SXM4-40GB ") && table.contains(&format!("job {job}  ")), "{table}");
 
     assert_eq!(lab.finished(job), 1);
     let exported = lab.text(&["export"]);

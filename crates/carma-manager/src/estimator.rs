@@ -1,20 +1,19 @@
-//! Estimates a job in a process of its user, in its environment, under a shim that cleans up.
+//! Estimates a job in a process of its user, in its environment, under a shim that cleans up. The manager and agents run the same.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use carma_core::{AttemptId, Estimate, JobId, MemoryEstimate, MiB, PerRank, Placement};
+use carma_core::{AttemptId, Estimate, JobId, MemoryEstimate, MiB, PerRank, Placement, Seconds};
 use carma_estimate::gpu::Gpu;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{EstimateOrder, Estimated, Method, Purpose, python_script};
-use crate::api::MemoryPart;
-use crate::configuration::EstimateConfig;
+use crate::event::{JobEstimate, MemoryPart};
 use crate::host_gpus::LOCAL_SERVER;
 use crate::launch::{Assignment, HELPER_LIMITS, HelperFolders, HelperOutput, NotLaunched, look_up, plan, run_as, run_helper_while};
-use crate::request::{JobCommand, JobRequest};
-use crate::supervise::AttemptFolder;
+use crate::request::{JobCommand, JobRequest, Owner};
+use crate::supervise::{AttemptFolder, Lifeline};
 
 /// The time limit of a static estimate.
 const STATIC_LIMIT: Duration = Duration::from_secs(30);
@@ -24,45 +23,81 @@ const MAX_ANSWER: u64 = 4 << 20;
 /// Parts of memory, in the order in which training allocates them.
 const PARTS: [&str; 7] = ["weights", "gradients", "optimizer", "activations", "workspace", "fragmentation", "context"];
 
-/// The common settings of all estimates.
+/// Commands that start a Python script once for each GPU. A dry run parses their options itself.
+const LAUNCHERS: [&str; 5] = ["torchrun", "accelerate", "accelerate-launch", "deepspeed", "fabric"];
+
+/// How a job is to be estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Method {
+    /// From a description of its model.
+    Static,
+    /// By running its script without a GPU.
+    DryRun,
+}
+
+/// A job to estimate, with everything that a host needs to do it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct EstimateTask {
+    /// Unset: it is not submitted yet.
+    pub(crate) job: Option<JobId>,
+    pub(crate) request: JobRequest,
+    pub(crate) owner: Owner,
+    pub(crate) method: Method,
+    /// The kind of GPU that it will run on, if known.
+    pub(crate) gpu: Option<String>,
+    /// The time limit of a dry run.
+    pub(crate) seconds: Seconds,
+    /// The interpreter of jobs without an environment.
+    pub(crate) python: PathBuf,
+}
+
+impl EstimateTask {
+    /// Its time limit.
+    pub(crate) fn limit(&self) -> Duration {
+        match self.method {
+            Method::Static => STATIC_LIMIT,
+            // It ends itself at its time limit; this is for scripts that block.
+            Method::DryRun => Duration::from_secs_f64(self.seconds.get()) + STATIC_LIMIT,
+        }
+    }
+}
+
+/// Estimates jobs on this host.
 #[derive(Debug)]
-pub(super) struct Estimator {
+pub(crate) struct Estimator {
     program: PathBuf,
-    settings: EstimateConfig,
     /// One for each running estimate.
     folders: HelperFolders,
+    /// Estimates end with this process.
+    lifeline: Option<Arc<Lifeline>>,
 }
 
 impl Estimator {
-    pub(super) fn new(program: PathBuf, settings: EstimateConfig, folder: PathBuf) -> Self {
-        Self { program, settings, folders: HelperFolders::new(folder) }
+    /// With a folder for running estimates.
+    pub(crate) fn new(program: PathBuf, folder: PathBuf, lifeline: Option<Arc<Lifeline>>) -> Self {
+        Self { program, folders: HelperFolders::new(folder), lifeline }
     }
 
-    /// Estimates a job; the error is for people.
-    pub(super) fn estimate(&self, order: &EstimateOrder) -> Result<Estimated, String> {
-        read(&self.folders.with_new(|folder| self.run(order, folder))?)
+    /// Estimates a job, as long as the result is needed; the error is for people.
+    pub(crate) fn estimate(&self, task: &EstimateTask, is_needed: impl Fn() -> bool) -> Result<JobEstimate, String> {
+        read(&self.folders.with_new(|folder| self.run(task, folder, is_needed))?)
     }
 
-    fn run(&self, order: &EstimateOrder, folder: &AttemptFolder) -> Result<HelperOutput, String> {
-        let (command, limit) = self.command(order);
-        let user = run_as(&order.owner).map_err(NotLaunched::reason)?;
+    fn run(&self, task: &EstimateTask, folder: &AttemptFolder, is_needed: impl Fn() -> bool) -> Result<HelperOutput, String> {
+        let user = run_as(&task.owner).map_err(NotLaunched::reason)?;
         let request = JobRequest {
-            command: JobCommand::Program(command),
+            command: JobCommand::Program(self.command(task)),
             // A description is read by this program, and needs no environment of the user.
-            activation: order.request.activation.clone().filter(|_| order.method == Method::DryRun),
+            activation: task.request.activation.clone().filter(|_| task.method == Method::DryRun),
             image: None,
             output: None,
             error: None,
             interactive: false,
-            ..order.request.clone()
-        };
-        let job = match order.purpose {
-            Purpose::Job(job) => job,
-            Purpose::Forecast { .. } => JobId(0),
+            ..task.request.clone()
         };
         let assignment = Assignment {
-            owner: &order.owner.name,
-            attempt: AttemptId { job, number: 0 },
+            owner: &task.owner.name,
+            attempt: AttemptId { job: task.job.unwrap_or(JobId(0)), number: 0 },
             request: &request,
             user: user.as_ref(),
             array_index: request.array.as_ref().map(|element| element.index),
@@ -76,19 +111,19 @@ impl Estimator {
             checkpoint_folder: PathBuf::new(),
         };
         let lookup = look_up(&request, user.as_ref(), &self.program).map_err(|error| format!("no estimate: {error}"))?;
-        let plan = plan(&assignment, &lookup).map_err(|error| format!("no estimate: {error}"))?;
-        run_helper_while(folder, &plan, &self.program, limit, || order.is_needed()).map_err(|error| format!("no estimate: {error}"))
+        let mut plan = plan(&assignment, &lookup).map_err(|error| format!("no estimate: {error}"))?;
+        plan.order.lease = self.lifeline.as_ref().map(|lifeline| lifeline.lease().to_owned());
+        run_helper_while(folder, &plan, &self.program, task.limit(), self.lifeline.as_deref(), is_needed)
+            .map_err(|error| format!("no estimate: {error}"))
     }
 
-    /// The command, and its time limit.
-    fn command(&self, order: &EstimateOrder) -> (Vec<String>, Duration) {
-        let EstimateOrder { request, method, .. } = order;
+    fn command(&self, task: &EstimateTask) -> Vec<String> {
+        let EstimateTask { request, method, .. } = task;
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let mut command = vec![text(&self.program)];
         let mut add = |added: &[&str]| command.extend(added.iter().map(ToString::to_string));
         let model = request.hints.model.as_deref().map(text);
         let batch = request.hints.batch.map(|batch| batch.to_string());
-        let seconds = self.settings.dry_run_seconds;
         match method {
             Method::Static => add(&["estimate", "--json"]),
             Method::DryRun => {
@@ -96,7 +131,7 @@ impl Estimator {
                     "trace-memory",
                     "--json",
                     "--time-limit",
-                    &seconds.get().ceil().to_string(),
+                    &task.seconds.get().ceil().to_string(),
                     "--gpus",
                     &request.resources.gpus.to_string(),
                 ]);
@@ -106,7 +141,7 @@ impl Estimator {
             add(&["--batch", batch]);
         }
         // Its memory and kernels count. Others than the listed ones are taken for the default.
-        if let Some(gpu) = order.gpu.as_deref().and_then(Gpu::named) {
+        if let Some(gpu) = task.gpu.as_deref().and_then(Gpu::named) {
             add(&["--gpu", &gpu.name]);
         }
         match (method, &model, python_script(request)) {
@@ -115,19 +150,26 @@ impl Estimator {
                     add(&["--model", model]);
                 }
                 // Its Python is found in its own environment.
-                add(&["--python", &interpreter, "--fallback-python", &text(&self.settings.python), "--"]);
+                add(&["--python", &interpreter, "--fallback-python", &text(&task.python), "--"]);
                 command.extend_from_slice(script);
-                // It ends itself at its time limit; this is for scripts that block.
-                (command, Duration::from_secs_f64(seconds.get()) + STATIC_LIMIT)
             }
-            (_, model, _) => {
-                if let Some(model) = model {
-                    add(&["--", model]);
-                }
-                (command, STATIC_LIMIT)
-            }
+            (_, Some(model), _) => add(&["--", model]),
+            (_, None, _) => {}
         }
+        command
     }
+}
+
+/// The Python interpreter and its arguments, where the job is a Python script, or a launcher of one.
+pub(crate) fn python_script(request: &JobRequest) -> Option<(String, &[String])> {
+    let JobCommand::Program(words) = &request.command else { return None };
+    let (program, rest) = words.split_first().filter(|(_, rest)| !rest.is_empty())?;
+    let name = Path::new(program).file_name()?.to_str()?;
+    if name.starts_with("python") {
+        return Some((program.clone(), rest));
+    }
+    // The interpreter of a launcher is beside it.
+    LAUNCHERS.contains(&name).then(|| (Path::new(program).with_file_name("python").to_string_lossy().into_owned(), words.as_slice()))
 }
 
 /// The answer of `carma estimate --json`, as far as needed here.
@@ -145,7 +187,7 @@ struct Answer {
     breakdown_mib: BTreeMap<String, f64>,
 }
 
-fn read(output: &HelperOutput) -> Result<Estimated, String> {
+fn read(output: &HelperOutput) -> Result<JobEstimate, String> {
     // Shells that activate an environment may print something first.
     let begins = output.output.windows(2).rposition(|pair| pair == b"\n{").map_or(0, |line| line + 1);
     let answer: Answer = serde_json::from_slice(&output.output[begins..]).map_err(|error| {
@@ -157,7 +199,7 @@ fn read(output: &HelperOutput) -> Result<Estimated, String> {
     Ok(answer.into())
 }
 
-impl From<Answer> for Estimated {
+impl From<Answer> for JobEstimate {
     fn from(answer: Answer) -> Self {
         let mib = |value: f64| MiB(value.max(0.0).ceil() as u64);
         let (expected, upper) = (mib(answer.memory_mib), mib(answer.upper_mib.max(answer.memory_mib)));
