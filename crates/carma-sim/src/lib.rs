@@ -12,6 +12,7 @@ mod random;
 pub mod report;
 mod search;
 mod simulation;
+pub mod suite;
 mod summary;
 mod tables;
 pub mod trace;

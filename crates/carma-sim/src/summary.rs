@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::simulation::{GpuTotals, Run};
 
 /// Metrics to compare runs by. Times are in seconds, over jobs that succeeded.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct RunSummary {
     /// From the first submission to the last end.
     pub makespan: f64,

@@ -1,0 +1,9 @@
+//! The standard comparison of policies: 13 traces in several scenarios.
+
+mod figures;
+mod scenarios;
+mod traces;
+
+pub use figures::{Figure, PolicyResult, ScenarioResult};
+pub use scenarios::{SCENARIOS, Scenario};
+pub use traces::{SuiteTrace, published_files, read};
