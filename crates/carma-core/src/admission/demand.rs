@@ -128,9 +128,10 @@ impl<'a> Demand<'a> {
             let need = spec.memory.of_rank(rank, config.mapping.basis);
             let (share, alone, reserved) = match need {
                 RankMemory::Known(memory) => (memory + config.admission.margin, memory, memory),
-                RankMemory::Estimated(memory) => {
+                RankMemory::Estimated { upper, sure } => {
                     let most = *largest.get_or_init(|| fleet.largest_for(spec.gpus as usize, spec.may_span_servers));
-                    (memory + config.admission.margin, memory.min(most), memory)
+                    let doubt = if sure { MiB::ZERO } else { config.admission.doubt_margin };
+                    (upper + config.admission.margin + doubt, upper.min(most), upper)
                 }
                 RankMemory::Unknown => (floor, MiB::ZERO, floor),
             };

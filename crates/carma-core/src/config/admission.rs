@@ -9,6 +9,8 @@ section! {
     AdmissionSettings => #[derive(Copy, Eq)] AdmissionConfig {
         /// Free memory required beyond the declared or estimated need of a job.
         margin: MiB [0.0..=MOST_MEMORY] = MiB(2048), Aegis: MiB(512), Standard: MiB(1024), Carma: MiB(512);
+        /// More of it, beyond an estimate whose upper bound is more than 1.4 times the expected peak.
+        doubt_margin: MiB [0.0..=MOST_MEMORY] = MiB::ZERO, Carma: MiB(2560), Response: MiB::ZERO;
         /// Memory of each GPU that is never given to jobs.
         guard: MiB [0.0..=MOST_MEMORY] = MiB(512);
         /// The same as a share of the GPU's memory. The larger of the two counts.

@@ -30,10 +30,10 @@ section! {
         critical: f64 [0.0..=10.0] = 0.0, Carma: 1.1, Throughput: 2.0, Response: 1.0;
         /// GPUs are kept for the longest job if they are predicted to be free for it within this share of its length. Less, the more other work
         /// there is. 0: never.
-        drain: f64 [0.0..=1.0] = 0.0, Carma: 0.2, Response: 0.0;
+        drain: f64 [0.0..=1.0] = 0.0, Carma: 0.07, Throughput: 0.2, Response: 0.0;
         /// GPUs that are predicted to be free within its length are kept for the head of the queue once it has waited for this many times its length.
         /// 0: never.
-        stretch: f64 [0.0..=1000.0] = 0.0, Carma: 1.0, Throughput: 0.5, Response: 0.0;
+        stretch: f64 [0.0..=1000.0] = 0.0, Carma: 0.6, Throughput: 0.5, Response: 0.0;
         /// Time between asking a job to stop and killing it.
         grace: Seconds [0.0..=3600.0] = Seconds::from_secs(30);
     }

@@ -64,6 +64,11 @@ impl MemoryEstimate {
     pub const fn exactly(value: MiB) -> Self {
         Self { expected: value, upper: value }
     }
+
+    /// Whether it leaves little doubt.
+    fn is_sure(&self) -> bool {
+        self.upper.0 as f64 <= SURE * self.expected.0 as f64
+    }
 }
 
 /// An estimate whose upper bound is at most this many times the expected peak leaves little doubt.
@@ -93,14 +98,14 @@ impl MemoryNeed {
 
     /// Whether the need of every rank is known, or estimated with little doubt.
     pub(crate) fn is_sure(&self) -> bool {
-        let sure = |estimate: &MemoryEstimate| estimate.upper.0 as f64 <= SURE * estimate.expected.0 as f64;
-        self.known.is_some() || self.estimated.as_ref().is_some_and(|estimated| estimated.values().iter().all(sure))
+        self.known.is_some() || self.estimated.as_ref().is_some_and(|estimated| estimated.values().iter().all(MemoryEstimate::is_sure))
     }
 
     /// What a policy that trusts `basis` knows about one rank.
     pub(crate) fn of_rank(&self, rank: usize, basis: MemoryBasis) -> RankMemory {
         let known = || self.known.as_ref()?.get(rank).copied().map(RankMemory::Known);
-        let estimated = || self.estimated.as_ref()?.get(rank).map(|estimate| RankMemory::Estimated(estimate.upper));
+        let estimated =
+            || self.estimated.as_ref()?.get(rank).map(|estimate| RankMemory::Estimated { upper: estimate.upper, sure: estimate.is_sure() });
         match basis {
             MemoryBasis::Known => known().or_else(estimated),
             MemoryBasis::Estimate => estimated(),
@@ -116,7 +121,12 @@ pub(crate) enum RankMemory {
     /// It needs this much: on a smaller GPU it cannot run at all.
     Known(MiB),
     /// It probably stays under this; a GPU that is smaller may still do.
-    Estimated(MiB),
+    Estimated {
+        /// The bound.
+        upper: MiB,
+        /// Whether the estimate leaves little doubt.
+        sure: bool,
+    },
     /// Unknown.
     Unknown,
 }
@@ -125,7 +135,7 @@ impl RankMemory {
     /// What it needs or probably needs, else this.
     pub(crate) fn or(self, unknown: MiB) -> MiB {
         match self {
-            Self::Known(memory) | Self::Estimated(memory) => memory,
+            Self::Known(memory) | Self::Estimated { upper: memory, .. } => memory,
             Self::Unknown => unknown,
         }
     }

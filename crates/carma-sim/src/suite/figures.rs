@@ -3,6 +3,7 @@
 use carma_core::mean;
 use serde::Serialize;
 
+use super::policies::is_own;
 use crate::compare::{ratio, spread};
 use crate::summary::RunSummary;
 
@@ -97,7 +98,7 @@ impl ScenarioResult {
 
     /// The best of the policies that count, other than ours and exclusive.
     pub fn best_published(&self, figure: Figure) -> Option<(&PolicyResult, f64)> {
-        let published = self.policies[1..].iter().filter(|policy| !is_ours(&policy.name) && policy.counts());
+        let published = self.policies[1..].iter().filter(|policy| !is_own(&policy.name) && policy.counts());
         let figures = published.map(|policy| (policy, self.figure(policy, figure).0));
         figures.min_by(|a, b| a.1.total_cmp(&b.1))
     }
@@ -111,11 +112,6 @@ impl ScenarioResult {
     pub fn policy(&self, name: &str) -> Option<&PolicyResult> {
         self.policies.iter().find(|policy| policy.name == name)
     }
-}
-
-/// Whether a policy is CARMA's own.
-fn is_ours(name: &str) -> bool {
-    name == "carma" || name.starts_with("carma/") || name.starts_with("best order")
 }
 
 fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {

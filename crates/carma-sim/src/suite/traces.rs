@@ -29,8 +29,7 @@ macro_rules! generated {
     ($($name:literal),+) => { [$(($name, include_str!(concat!("../../suite/", $name, ".csv")))),+] };
 }
 
-const GENERATED: [(&str, &str); 8] =
-    generated!["light21", "light22", "light23", "light24", "heavy21", "heavy22", "heavy23", "heavy24"];
+const GENERATED: [(&str, &str); 8] = generated!["light21", "light22", "light23", "light24", "heavy21", "heavy22", "heavy23", "heavy24"];
 
 /// Names of the published files that the folder must have.
 pub fn published_files() -> impl Iterator<Item = &'static str> {

@@ -1,6 +1,7 @@
 //! `carma compare`: policies side by side on one trace.
 
 mod contender;
+mod suite;
 mod sweep;
 mod table;
 
@@ -8,7 +9,7 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use carma_core::Settings;
 use carma_sim::trace::shuffle;
 use carma_sim::{
@@ -24,16 +25,49 @@ use contender::Entry;
 pub(crate) use contender::settings;
 use sweep::Sweep;
 
+/// Options that a suite sets itself.
+const NOT_OF_SUITES: [&str; 18] = [
+    "trace",
+    "estimators",
+    "config",
+    "preset",
+    "server",
+    "mode",
+    "estimates",
+    "memory_error",
+    "utilisation_error",
+    "duration_error",
+    "checkpoint",
+    "progress",
+    "foreign",
+    "lose",
+    "shuffle",
+    "sweep",
+    "report",
+    "svg",
+];
+const POLICIES: [&str; 3] = ["or-magm", "magm", "carma"];
+const SEEDS: u64 = 5;
+
 /// What is compared.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The trace, in any of the forms that `carma trace` reads.
-    trace: PathBuf,
+    #[arg(required_unless_present = "suite")]
+    trace: Option<PathBuf>,
+    /// Run the standard comparison instead: 13 traces in nine scenarios. FOLDER has
+    /// the published traces (philly60_jobs.csv, carma_mix90.csv, ...).
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = NOT_OF_SUITES)]
+    suite: Option<PathBuf>,
+    /// Only these scenarios of the suite, as in "half load,8 GPUs".
+    #[arg(long, value_delimiter = ',', requires = "suite")]
+    scenarios: Vec<String>,
     /// Policies, separated by commas; exclusive is always there. Behind slashes
     /// a preset, no-screen, pack (to share before an idle GPU is woken) or any
     /// setting, as in or-magm/aegis/no-screen, carma/queue.order=submission.
-    #[arg(long, value_delimiter = ',', default_value = "or-magm,magm,carma")]
-    policies: Vec<String>,
+    /// [default: or-magm,magm,carma; for a suite all published policies and carma]
+    #[arg(long, value_delimiter = ',')]
+    policies: Option<Vec<String>>,
     /// Who says how much memory jobs need: none, oracle, columns of --estimates.
     #[arg(long, value_delimiter = ',', default_value = "oracle")]
     estimators: Vec<String>,
@@ -41,9 +75,9 @@ pub(crate) struct Arguments {
     rules: RuleArguments,
     #[command(flatten)]
     world: WorldArguments,
-    /// Runs of each policy, with seeds from 0 on.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    seeds: u64,
+    /// Runs of each policy, with seeds from 0 on. [default: 5; for a suite 20]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: Option<u64>,
     /// Also shuffle the jobs among their times of submission, so often.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=10_000))]
     shuffle: u64,
@@ -70,14 +104,17 @@ pub(crate) struct Arguments {
 
 /// Compares, prints the table, writes the report.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let base = arguments.rules.settings()?;
     let world = arguments.world.load(SERVERS)?;
+    let Some(file) = &arguments.trace else { return run_suite(arguments, &world, output) };
+    let base = arguments.rules.settings()?;
+    let policies = arguments.policies.clone().unwrap_or_else(|| POLICIES.map(str::to_owned).to_vec());
     let knowledge = |estimator: &str| arguments.world.knowledge(estimator, &world.catalogue);
-    let mut entries = contender::entries(&arguments.policies, &arguments.estimators, &base, knowledge)?;
+    let mut entries = contender::entries(&policies, &arguments.estimators, &base, knowledge)?;
     let steps = steps(&arguments.sweep, &entries)?;
     entries.extend(contender::best_orders(&arguments.best, &base));
-    let trace = world.read_trace(&arguments.trace)?;
-    let comparison = compare(arguments, &world, &trace, &entries, &steps)?;
+    let trace = world.read_trace(file)?;
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let comparison = compare(arguments, &world, (name, &trace), &entries, &steps)?;
     if let Some(file) = &arguments.report {
         fs::write(file, report::html(&comparison)).with_context(|| format!("cannot write {}", file.display()))?;
         eprintln!("carma: wrote {}", file.display());
@@ -95,6 +132,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         return write_json(&written, output);
     }
     table::print(&comparison, output)
+}
+
+fn run_suite(arguments: &Arguments, world: &World, output: &mut impl Write) -> Result<()> {
+    let Arguments { suite: Some(folder), scenarios, policies, seeds, best, tries, json, .. } = arguments else {
+        bail!("give a trace, or a suite");
+    };
+    let request = suite::Request { folder, scenarios, policies: policies.as_deref(), seeds: *seeds, best, tries: *tries, json: *json };
+    suite::run(&request, &world.catalogue, &world.interference, output)
 }
 
 /// A point of a sweep, before it has run.
@@ -118,17 +163,18 @@ fn steps(sweeps: &[Sweep], entries: &[Entry]) -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-fn compare(arguments: &Arguments, world: &World, trace: &Trace, entries: &[Entry], steps: &[Step]) -> Result<Comparison> {
+fn compare(arguments: &Arguments, world: &World, (name, trace): (String, &Trace), entries: &[Entry], steps: &[Step]) -> Result<Comparison> {
+    let seeds = arguments.seeds.unwrap_or(SEEDS);
     let shuffled = (1..=arguments.shuffle).map(|seed| shuffle(trace, seed));
     let traces: Vec<Trace> = std::iter::once(trace.clone()).chain(shuffled).collect();
     let of_entries = entries.iter().map(|entry| (&entry.settings, &entry.knowledge));
     let of_steps = steps.iter().map(|step| (&step.settings, &entries[step.entry].knowledge));
     let subjects: Vec<_> = of_entries.chain(of_steps).collect();
-    let each = traces.len() * arguments.seeds as usize;
+    let each = traces.len() * seeds as usize;
     let runs: Vec<(usize, usize)> = (0..subjects.len()).flat_map(|subject| (0..each).map(move |run| (subject, run))).collect();
     let simulate = |(subject, run): &(usize, usize)| -> Result<(RunSummary, Option<Run>), SimulationError> {
         let (settings, knowledge) = subjects[*subject];
-        let (trace, seed) = (&traces[run / arguments.seeds as usize], *run as u64 % arguments.seeds);
+        let (trace, seed) = (&traces[run / seeds as usize], *run as u64 % seeds);
         let mut simulation = world.simulation(trace, settings, knowledge, seed);
         let shown = *run == 0 && *subject < entries.len();
         simulation.timeline = shown;
@@ -155,12 +201,11 @@ fn compare(arguments: &Arguments, world: &World, trace: &Trace, entries: &[Entry
         (failed > 0.0)
             .then(|| format!("{policy} with {key} = {}: {failed:.1} jobs a run did not succeed, and are not in the means.", step.value))
     }));
-    let name = arguments.trace.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(Comparison {
         trace: name,
         jobs: trace.jobs.len(),
         servers: world.describe(&entries[0].knowledge),
-        seeds: arguments.seeds as usize,
+        seeds: seeds as usize,
         contenders,
         bounds: LowerBounds::mean(traces.iter().map(|trace| LowerBounds::of(trace, &world.catalogue, &world.servers))),
         curves,

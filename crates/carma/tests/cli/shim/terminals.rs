@@ -167,8 +167,6 @@ fn interrupt_keys_reach_the_foreground_process_only() {
     let log = fs::read_to_string(folder.output()).unwrap();
     assert!(!log.contains("h1it"), "{log}");
     ada.types("exit 4\r");
-    // A shell that has jobs asks again.
-    ada.types("exit 4\r");
     assert_eq!(ended(&folder).exit, Exit::Code(4));
 }
 
