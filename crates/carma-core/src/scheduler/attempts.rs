@@ -38,7 +38,7 @@ impl Scheduler {
         let work = expected.map(|expected| Work::new(expected, now));
         // A job that ran out of memory had a poor estimate.
         let may_trim = known.spec.memory.is_sure() && known.climb == Climb::default();
-        let newcomer = Tenant { work, may_trim, ..Tenant::newcomer(&known.spec, attempt, now) };
+        let newcomer = Tenant { may_trim, work, ..Tenant::newcomer(&known.spec, attempt, now) };
         let claim = known.spec.host_claim();
         self.move_in(&newcomer, claim, &placement, now);
         self.fleet.update_host(placement.server, |host| host.expect(attempt, claim.memory));
