@@ -126,7 +126,7 @@ mod tests {
         RunSummary { makespan, oom_attempts, ..RunSummary::default() }
     }
 
-    fn policy(name: &str, runs: [[RunSummary; 2]; 2]) -> PolicyResult {
+    fn policy(name: &str, runs: &[[RunSummary; 2]; 2]) -> PolicyResult {
         PolicyResult { name: name.to_owned(), runs: runs.iter().map(|seeds| seeds.to_vec()).collect() }
     }
 
@@ -135,10 +135,10 @@ mod tests {
         let result = ScenarioResult {
             name: "test",
             policies: vec![
-                policy("exclusive", [[run(100.0, 0), run(100.0, 0)], [run(200.0, 0), run(200.0, 0)]]),
-                policy("magm", [[run(50.0, 0), run(50.0, 0)], [run(100.0, 0), run(100.0, 0)]]),
-                policy("or-magm", [[run(10.0, 1), run(10.0, 1)], [run(10.0, 1), run(10.0, 0)]]),
-                policy("carma", [[run(24.0, 0), run(26.0, 0)], [run(200.0, 0), run(200.0, 0)]]),
+                policy("exclusive", &[[run(100.0, 0), run(100.0, 0)], [run(200.0, 0), run(200.0, 0)]]),
+                policy("magm", &[[run(50.0, 0), run(50.0, 0)], [run(100.0, 0), run(100.0, 0)]]),
+                policy("or-magm", &[[run(10.0, 1), run(10.0, 1)], [run(10.0, 1), run(10.0, 0)]]),
+                policy("carma", &[[run(24.0, 0), run(26.0, 0)], [run(200.0, 0), run(200.0, 0)]]),
             ],
         };
         let carma = result.policy("carma").unwrap();
