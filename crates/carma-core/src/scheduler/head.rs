@@ -75,7 +75,7 @@ impl Scheduler {
     }
 
     /// How long GPUs may be kept for a head that is not due: for the longest job a small share of its length, the more the less other work
-    /// there is; for a job that has waited for long against its length, its length.
+    /// there is and the more GPUs it leaves to others; for a job that has waited for long against its length, its length.
     fn worth_waiting(&self, head: JobId, now: Time) -> Option<Seconds> {
         let QueueConfig { drain, stretch, .. } = self.config.queue;
         let job = self.jobs.get(&head)?;
@@ -84,7 +84,8 @@ impl Scheduler {
             return Some(length);
         }
         let urgency = self.find_critical(now).filter(|(longest, _)| *longest == head && drain > 0.0).map(|(_, urgency)| urgency);
-        urgency.map(|urgency| length.times(drain * urgency))
+        let (gpus, all) = (f64::from(job.spec.gpus), self.fleet.gpu_count() as f64);
+        urgency.map(|urgency| length.times((drain * urgency * (all - gpus).max(0.0) / gpus).min(1.0)))
     }
 
     /// What is to be kept for the head, due or not; planned again when anything it depends on has changed.

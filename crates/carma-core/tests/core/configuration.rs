@@ -58,7 +58,7 @@ fn all_that_is_wrong_is_said_at_once() {
 #[test]
 fn unknown_keys_and_presets_are_refused() {
     let refused = |json: &str| serde_json::from_str::<Settings>(json).unwrap_err().to_string();
-    assert!(refused(r#"{"admission":{"margn":1}}"#).starts_with("unknown field `margn`, expected one of `margin`, `guard`"));
+    assert!(refused(r#"{"admission":{"margn":1}}"#).starts_with("unknown field `margn`, expected one of `margin`, `doubt_margin`"));
     assert!(
         refused(r#"{"preset":"karma"}"#)
             .starts_with("unknown variant `karma`, expected one of `carma`, `standard`, `first`, `paper`, `aegis`")

@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(required_unless_present = "suite")]
     trace: Option<PathBuf>,
     /// Run the standard comparison instead: 13 traces in nine scenarios. FOLDER has
-    /// the published traces (philly60_jobs.csv, carma_mix90.csv, ...).
+    /// the published traces (`philly60_jobs.csv`, `carma_mix90.csv`, ...).
     #[arg(long, value_name = "FOLDER", conflicts_with_all = NOT_OF_SUITES)]
     suite: Option<PathBuf>,
     /// Only these scenarios of the suite, as in "half load,8 GPUs".

@@ -168,12 +168,17 @@ fn queues() -> impl Strategy<Value = QueueSettings> {
     let half_life = prop::sample::select(vec![60.0, 86_400.0]);
     let share = |uid, gid, share| ShareSettings { uid, gid, share };
     let shares = prop::sample::select(vec![Vec::new(), vec![share(Some(1), None, 3.0), share(None, Some(1), 0.5)]]);
-    let (reserve_after, critical) = (prop::sample::select(vec![0.0, 50.0]), prop::sample::select(vec![0.0, 1.0]));
+    // Often short against the jobs, so that GPUs are kept by time limits and by predictions.
+    let reserve_after = prop::sample::select(vec![0.0, 50.0, 100_000.0]);
+    let critical = prop::sample::select(vec![0.0, 1.0]);
+    let kept = (reserve_after, prop::sample::select(vec![0.0, 0.07, 1.0]), prop::sample::select(vec![0.0, 0.6]));
     let who_is_next = (order, ageing, any::<bool>(), critical);
-    (backfill, reserve_after, who_is_next, half_life, shares).prop_map(
-        |(backfill, reserve_after, (order, ageing, fair_share, critical), half_life, shares)| QueueSettings {
+    (backfill, kept, who_is_next, half_life, shares).prop_map(
+        |(backfill, (reserve_after, drain, stretch), (order, ageing, fair_share, critical), half_life, shares)| QueueSettings {
             backfill: Some(backfill),
             reserve_after: Some(reserve_after),
+            drain: Some(drain),
+            stretch: Some(stretch),
             critical: Some(critical),
             order: Some(order),
             ageing: Some(ageing),

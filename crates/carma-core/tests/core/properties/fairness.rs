@@ -14,22 +14,22 @@ const EXPECTED: u64 = 60;
 /// Jobs of which each takes a whole GPU and should take as long as any other.
 fn equal_jobs() -> impl Strategy<Value = Vec<Arrival>> {
     let one = (0_u64..20, 0_u32..4, 5_u64..200).prop_map(|(gap, user, used)| {
-        let spec = JobSpec { user: UserId(user), group: GroupId(user / 2), expected_duration: Some(secs(EXPECTED)), ..job(0) };
+        let (user, group) = (UserId(user), GroupId(user / 2));
+        let spec = JobSpec { user, group, expected_duration: Some(secs(EXPECTED)), exclusive: true, ..job(0) };
         Arrival::new(gap, used, spec)
     });
     prop::collection::vec(one, 1..40)
 }
 
-fn rules(half_life: f64, shares: &[ShareSettings]) -> Config {
+fn rules(policy: &str, half_life: f64, shares: &[ShareSettings]) -> Config {
     let queue = QueueSettings {
         fair_share: Some(true),
         half_life: Some(half_life),
         courtesy: Some(0.0),
-        critical: Some(0.0),
         shares: Some(shares.to_vec()),
         ..QueueSettings::default()
     };
-    Settings { policy: Some("exclusive".to_owned()), queue: Some(queue), ..Settings::default() }.check().unwrap()
+    Settings { policy: Some(policy.to_owned()), queue: Some(queue), ..Settings::default() }.check().unwrap()
 }
 
 /// Which job was launched when, by the test's own notes.
@@ -76,10 +76,11 @@ proptest! {
         gpus in 1_u16..4,
         half_life in prop::sample::select(vec![60.0, 600.0, 86_400.0]),
         weighted in any::<bool>(),
+        policy in prop::sample::select(vec!["exclusive", "carma"]),
     ) {
         let shares = [ShareSettings { uid: Some(1), share: 3.0, gid: None }, ShareSettings { gid: Some(1), share: 2.0, uid: None }];
         let mut accounts = Accounts { launched: BTreeMap::new(), half_life };
-        run(&mut Lab::new(rules(half_life, if weighted { &shares } else { &[] }), gpus), &jobs, |lab, actions| {
+        run(&mut Lab::new(rules(policy, half_life, if weighted { &shares } else { &[] }), gpus), &jobs, |lab, actions| {
             for action in actions {
                 let Action::Launch { attempt, .. } = action else { continue };
                 let launched = &lab.scheduler.job(attempt.job).unwrap().spec;

@@ -11,10 +11,10 @@ const GPUS: u16 = 2;
 /// No job of the stream runs for longer.
 const LONGEST: u64 = 30;
 
-/// More than the server can do, and each shorter than the patient job.
+/// More than the server can do, and each expected to be shorter than the patient job. Expectations are wrong by up to a factor of 2.
 fn stream() -> impl Strategy<Value = Vec<Arrival>> {
-    let one = (4_u64..12, 15..=LONGEST).prop_map(|(gap, used)| {
-        let spec = JobSpec { expected_duration: Some(secs(used)), time_limit: Some(secs(used)), ..job(0) };
+    let one = (4_u64..12, 15..=LONGEST, 8_u64..39).prop_map(|(gap, used, expected)| {
+        let spec = JobSpec { expected_duration: Some(secs(expected)), time_limit: Some(secs(used)), exclusive: true, ..job(0) };
         Arrival::new(gap, used, spec)
     });
     prop::collection::vec(one, 150)
@@ -26,6 +26,7 @@ fn patient() -> impl Strategy<Value = Arrival> {
         gap: 0,
         spec: JobSpec {
             gpus,
+            exclusive: true,
             expected_duration: Some(secs(expected)),
             retries: RetryBudget { failure: 1, ..RetryBudget::default() },
             ..job(0)
@@ -34,16 +35,18 @@ fn patient() -> impl Strategy<Value = Arrival> {
     })
 }
 
-fn rules(order: QueueOrder, ageing: f64, backfill: f64, reserve_after: f64) -> Config {
+/// In strict order, or with what our own aims keep by prediction.
+fn rules(aim: Option<Aim>, order: QueueOrder, ageing: f64, backfill: f64, reserve_after: f64) -> Config {
     let queue = QueueSettings {
         order: Some(order),
         ageing: Some(ageing),
         backfill: Some(backfill),
         reserve_after: Some(reserve_after),
-        critical: Some(0.0),
+        critical: if aim.is_some() { None } else { Some(0.0) },
         ..QueueSettings::default()
     };
-    Settings { policy: Some("exclusive".to_owned()), queue: Some(queue), ..Settings::default() }.check().unwrap()
+    let policy = if aim.is_some() { "carma" } else { "exclusive" };
+    Settings { aim, policy: Some(policy.to_owned()), queue: Some(queue), ..Settings::default() }.check().unwrap()
 }
 
 proptest! {
@@ -56,12 +59,13 @@ proptest! {
     fn an_old_job_has_its_turn_whatever_comes_after_it(
         patient in patient(),
         stream in stream(),
+        aim in prop::option::of(prop::sample::select(Aim::ALL.to_vec())),
         order in prop::sample::select(vec![QueueOrder::Shortest, QueueOrder::LeastAttained]),
         ageing in prop::sample::select(vec![1.0, 4.0]),
         backfill in prop::sample::select(vec![0.0, 100.0]),
         reserve_after in prop::sample::select(vec![0.0, 60.0]),
     ) {
-        let mut lab = Lab::new(rules(order, ageing, backfill, reserve_after), GPUS);
+        let mut lab = Lab::new(rules(aim, order, ageing, backfill, reserve_after), GPUS);
         let (submitted, had) = (lab.now, patient.runs[0].0);
         let seconds = if order == QueueOrder::Shortest { patient.runs[1].0 } else { had };
         let until = submitted + secs(seconds * u64::from(patient.spec.gpus)).times(1.0 / ageing);
