@@ -408,8 +408,7 @@ def simplify() -> None:
     torch.utils.data.DataLoader.__init__ = init
     iterate = torch.utils.data.DataLoader.__iter__
     torch.utils.data.DataLoader.__iter__ = lambda self: steps.batches(self, iterate(self))
-    multiprocessing.process.BaseProcess.start = lambda self: self.run()
-    multiprocessing.process.BaseProcess.join = lambda self, timeout=None: None
+    own_processes()
     one_process()
     with contextlib.suppress(ImportError):
         import triton.runtime
@@ -442,6 +441,9 @@ def simplify() -> None:
         autocast(self, "cpu", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
     torch.autocast.__init__ = cpu_autocast
+    enabled, dtype_of = torch.is_autocast_enabled, torch.get_autocast_dtype
+    torch.is_autocast_enabled = lambda device_type="cuda": enabled("cpu")
+    torch.get_autocast_dtype = lambda device_type="cuda": dtype_of("cpu")
     scaler = torch.amp.GradScaler.__init__
     torch.amp.GradScaler.__init__ = lambda self, device="cuda", *_, **__: scaler(self, "cpu", enabled=False)
     choose = OPTIMIZER._default_to_fused_or_foreach
@@ -467,6 +469,19 @@ class Replicated(torch.nn.Module):
         return self.module(*args, **kwargs)
 
     no_sync = lambda self: contextlib.nullcontext()  # noqa: E731
+
+
+def own_processes() -> None:
+    """What the script starts runs at once, in this process; pools of data sets are left alone."""
+    process = multiprocessing.process.BaseProcess
+    start, join = process.start, process.join
+
+    def started(self) -> None:
+        self.runs_here = getattr(self._target, "__module__", "") != "multiprocessing.pool"
+        self.run() if self.runs_here else start(self)
+
+    process.start = started
+    process.join = lambda self, timeout=None: None if self.runs_here else join(self, timeout)
 
 
 def one_process() -> None:
