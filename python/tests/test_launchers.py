@@ -150,8 +150,9 @@ train()""")
         result = self.run_script(source, others={"answer.py": "print(6 * 7)"})
         self.told(result)
         notes = json.loads(result.trace[1])["notes"]
-        self.assertEqual(2, len(notes), notes)
-        self.assertTrue(any("watcher" in note for note in notes) and any("os.fork" in note for note in notes), notes)
+        self.assertEqual(3, len(notes), notes)
+        for word in ("watcher", "os.fork", "pip install no-such-package"):
+            self.assertTrue(any(word in note for note in notes), notes)
 
     def test_waiting_for_data_of_a_process_ends(self) -> None:
         result = self.run_script("""

@@ -67,9 +67,9 @@ def folders(folder: Path, classes: str = "4", images: str = "16", size: str = "9
                 _image(folder / part / f"class{label}" / f"{number}.jpg", int(size))
 
 
-def images(folder: Path, count: str = "16", size: str = "96", ending: str = "jpg") -> None:
+def images(folder: Path, count: str = "16", size: str = "96", prefix: str = "") -> None:
     for number in range(int(count)):
-        _image(folder / f"{number:04}.{ending}", int(size))
+        _image(folder / f"{prefix}{number:04}.jpg", int(size))
 
 
 def pairs(folder: Path, count: str = "8") -> None:

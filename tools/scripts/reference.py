@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import json
+import multiprocessing.process
 import os
 import runpy
 import sys
@@ -21,10 +22,12 @@ from types import SimpleNamespace
 
 import torch
 import torch._dynamo
+import torch.distributed
+import torch.nn.parallel.distributed
 import torch.utils.data
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TRANSFORMERS_OFFLINE="1", WANDB_MODE="disabled", HF_DEACTIVATE_ASYNC_LOAD="1")
 
@@ -81,13 +84,19 @@ class Follow(TorchDispatchMode):
         kwargs = kwargs or {}
         given = tensors((args, kwargs))
         result = func(*args, **kwargs)
-        if making or any(marked.has(tensor) and (tensor.dim() or len(given) == 1) for tensor in given):
+        if making or is_on_gpu(given):
             known = {id(tensor) for tensor in given}
             own = {storage(tensor) for tensor in given}
             for tensor in tensors(result):
                 if id(tensor) not in known and (making or storage(tensor) not in own):
                     marked.add(tensor)
         return result
+
+
+def is_on_gpu(given) -> bool:
+    """Tensors decide before single numbers, which go with any device."""
+    there = [tensor for tensor in given if marked.has(tensor)]
+    return any(tensor.dim() for tensor in there) or bool(there) and not any(tensor.dim() for tensor in given)
 
 
 def storage(tensor):
@@ -133,6 +142,46 @@ class ToHost(torch.autograd.Function):
             return gradient.to(ctx.dtype, copy=True), None
 
 
+KEPT = {"lstm": 5, "gru": 6, "rnn_tanh": 2, "rnn_relu": 2}
+"""Values in cuDNN's reserve for each unit, step and layer: as read for LSTM and GRU (pytorch/pytorch, issue 2895), a guess for the others."""
+
+
+class Recurrent(torch.autograd.Function):
+    """Computed as on the CPU, whose own memory does not count; marked are the results and what cuDNN keeps."""
+
+    @staticmethod
+    def forward(ctx, func, reserve, spec, *given):
+        leaves = [value.detach().requires_grad_(value.is_floating_point()) if isinstance(value, torch.Tensor) else value for value in given]
+        with unmarked(), torch.enable_grad():
+            results = func(*tree_unflatten(leaves, spec))
+            plain = [result.detach() for result in results]
+        ctx.leaves, ctx.results = leaves, results
+        with on_gpu():
+            ctx.save_for_backward(torch.empty(reserve, dtype=torch.uint8))
+            return tuple(result.clone() for result in plain)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        ctx.saved_tensors
+        wanted = [leaf for leaf in ctx.leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+        with unmarked():
+            found_ = iter(torch.autograd.grad(ctx.results, wanted, gradients, allow_unused=True, retain_graph=True))
+        with on_gpu():
+            own = [next(found_) if isinstance(leaf, torch.Tensor) and leaf.requires_grad else None for leaf in ctx.leaves]
+            return None, None, None, *(None if gradient is None else gradient.clone() for gradient in own)
+
+
+def recurrent(func, name: str, args):
+    packed = isinstance(args[3], (list, tuple))
+    data, weights = args[0], args[3 if packed else 2]
+    layers, dropout, train, bidirectional = args[5:9] if packed else args[4:8]
+    steps = data.shape[0] if packed or data.dim() == 2 else data.shape[0] * data.shape[1]
+    units = steps * weights[1].shape[1] * (2 if bidirectional else 1)
+    reserve = units * (KEPT[name] * layers + layers - 1) * data.element_size() if train else 0
+    values, spec = tree_flatten(tuple(args))
+    return Recurrent.apply(func, reserve, spec, *values)
+
+
 class Pretend(TorchFunctionMode):
     """Devices as the script sees them."""
 
@@ -163,8 +212,8 @@ class Pretend(TorchFunctionMode):
             return self.moved(args[0], marked.has(args[1]), args[1].dtype, False)
         if func is torch._C._nn._parse_to:
             return func(*args, **kwargs)
-        if name in ("lstm", "gru", "rnn_tanh", "rnn_relu") and any(marked.has(tensor) for tensor in tensors(args)):
-            found["not_comparable"] = "the CPU's recurrent layers keep other tensors than cuDNN's"
+        if name in KEPT and any(marked.has(tensor) for tensor in tensors(args)):
+            return recurrent(func, name, args)
         if func in (torch.Tensor.pin_memory,):
             return args[0]
         if func is torch.Tensor.numpy and marked.has(args[0]):
@@ -209,12 +258,18 @@ class Pretend(TorchFunctionMode):
         return ToHost.apply(tensor, dtype or tensor.dtype)
 
 
+FURTHER_STEPS, VALIDATION_BATCHES = 3, 3
+
+
 class Steps:
-    """Ends the script when each optimizer has its steps, or when one waits too long."""
+    """Ends the script when each optimizer has its steps and validation was seen, or when one waits too long."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted, self.counts = wanted, weakref.WeakKeyDictionary()
         self.since = time.monotonic()
+        self.given: set[int] = set()  # loaders since the last step
+        self.training: set[int] = set()  # loaders that gave a batch for a step
+        self.enough, self.further, self.deadline = False, 0, 0.0
 
     def made(self, optimizer) -> None:
         self.counts.setdefault(optimizer, 0)
@@ -223,11 +278,33 @@ class Steps:
         count = self.counts[optimizer] = self.counts.get(optimizer, 0) + 1
         if count <= self.wanted:
             self.since = time.monotonic()
+        self.training |= self.given
+        self.given.clear()
+        if self.enough:
+            self.further += 1
+            if self.further > FURTHER_STEPS * len(self.counts) or time.monotonic() > self.deadline:
+                raise Done
+            return
         busiest = max(self.counts.values())
         late = [other for other, steps in self.counts.items() if steps < self.wanted and on_a_gpu(other)]
         if busiest >= self.wanted and (not late or busiest >= 128 + self.wanted or time.monotonic() - self.since > 60):
             note(optimizers=list(self.counts))
-            raise Done
+            if not self.training:
+                raise Done
+            self.enough, self.deadline = True, time.monotonic() + 60
+
+    def batches(self, loader, batches):
+        """Those of a data loader. After the steps, the one that feeds training ends, so that validation comes; others end after a few."""
+        after, count = self.enough, 0
+        for batch in batches:
+            if self.enough:
+                if time.monotonic() > self.deadline or (after and id(loader) in self.training and torch.is_grad_enabled()):
+                    raise Done
+                count += 1
+                if not after or count > VALIDATION_BATCHES:
+                    return
+            self.given.add(id(loader))
+            yield batch
 
 
 def on_a_gpu(optimizer) -> bool:
@@ -329,6 +406,19 @@ def simplify() -> None:
         loader(self, *args, **kwargs)
 
     torch.utils.data.DataLoader.__init__ = init
+    iterate = torch.utils.data.DataLoader.__iter__
+    torch.utils.data.DataLoader.__iter__ = lambda self: steps.batches(self, iterate(self))
+    own_processes()
+    one_process()
+    with contextlib.suppress(ImportError):
+        import triton.runtime
+
+        for kernel in (triton.runtime.JITFunction, triton.runtime.Autotuner, triton.runtime.autotuner.Heuristics):
+            kernel.run = lambda *_, **__: None  # the tensors that it works on are made by its callers
+    with contextlib.suppress(ImportError):
+        from torch.utils.tensorboard import SummaryWriter
+
+        SummaryWriter.add_graph = lambda *_, **__: None
     torch.nn.RNNBase.flatten_parameters = lambda self: None
     functions = torch.nn.functional
     plain_dropout, attention = functions.dropout, functions.scaled_dot_product_attention
@@ -351,6 +441,9 @@ def simplify() -> None:
         autocast(self, "cpu", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
     torch.autocast.__init__ = cpu_autocast
+    enabled, dtype_of = torch.is_autocast_enabled, torch.get_autocast_dtype
+    torch.is_autocast_enabled = lambda device_type="cuda": enabled("cpu")
+    torch.get_autocast_dtype = lambda device_type="cuda": dtype_of("cpu")
     scaler = torch.amp.GradScaler.__init__
     torch.amp.GradScaler.__init__ = lambda self, device="cuda", *_, **__: scaler(self, "cpu", enabled=False)
     choose = OPTIMIZER._default_to_fused_or_foreach
@@ -361,6 +454,42 @@ def simplify() -> None:
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith("torch.optim.") and hasattr(module, "_default_to_fused_or_foreach"):
             module._default_to_fused_or_foreach = as_on_gpu
+
+
+class Replicated(torch.nn.Module):
+    """A model whose gradients are also in the buckets that ranks exchange."""
+
+    def __init__(self, module, *_, **__) -> None:
+        super().__init__()
+        self.module = module
+        with on_gpu():
+            self.buckets = [torch.empty_like(parameter) for parameter in module.parameters() if parameter.requires_grad and marked.has(parameter)]
+
+    def forward(self, *args, **kwargs):
+        return self.module(*args, **kwargs)
+
+    no_sync = lambda self: contextlib.nullcontext()  # noqa: E731
+
+
+def own_processes() -> None:
+    """What the script starts runs at once, in this process; pools of data sets are left alone."""
+    process = multiprocessing.process.BaseProcess
+    start, join = process.start, process.join
+
+    def started(self) -> None:
+        self.runs_here = getattr(self._target, "__module__", "") != "multiprocessing.pool"
+        self.run() if self.runs_here else start(self)
+
+    process.start = started
+    process.join = lambda self, timeout=None: None if self.runs_here else join(self, timeout)
+
+
+def one_process() -> None:
+    """A group of one, without NCCL."""
+    group = torch.distributed
+    begin = group.init_process_group
+    group.init_process_group = lambda *_, **__: None if group.is_initialized() else begin("gloo", store=group.HashStore(), rank=0, world_size=1)
+    torch.nn.parallel.DistributedDataParallel = sys.modules["torch.nn.parallel.distributed"].DistributedDataParallel = Replicated
 
 
 steps = Steps(3)
@@ -402,6 +531,8 @@ def main() -> int:
 
         traceback.print_exc()
         outcome = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    if steps.enough:  # what goes wrong after training is no failure
+        found["after_training"], outcome = outcome, "done"
     if outcome != "done" and any(steps.counts.values()):
         note(list(steps.counts))
         outcome = "done" if outcome in ("ended without enough steps", "SystemExit: 0") else outcome

@@ -58,7 +58,7 @@ def to_host(storages: Storages, tensor: torch.Tensor, dtype: Optional[torch.dtyp
     values = known(storages, tensor)
     if values is not None:
         return values.clone() if dtype is None else values.to(dtype, copy=True)
-    value = torch.full((), plausible(tensor.dtype), dtype=dtype or tensor.dtype)
+    value = torch.full((), plausible_of(storages, tensor), dtype=dtype or tensor.dtype)
     filled = value.expand(tensor.shape)
     return filled.clone() if tensor.numel() <= HOST_COPY_LIMIT else filled
 
@@ -68,6 +68,12 @@ def plausible(dtype: torch.dtype) -> Any:
     if dtype == torch.bool:
         return False
     return 1.0 if dtype.is_floating_point or dtype.is_complex else 0
+
+
+def plausible_of(storages: Storages, tensor: torch.Tensor) -> Any:
+    """As `plausible`; of right answers there is one, because scripts keep their best result only where it is above 0."""
+    record = storages.find(tensor)
+    return 1 if record is not None and record.counts else plausible(tensor.dtype)
 
 
 class _Unknown(Exception):

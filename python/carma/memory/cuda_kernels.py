@@ -47,6 +47,7 @@ def _recurrent(memory: "MemoryMode", name: str, kernel: Callable[..., Any]) -> C
             device_rules.together(memory.storages, operands, name)
         device = memory.device_of(operands, {})
         if device is not None and device >= 0:
+            memory.trace.note(recurrent.NOTE)
             return kernel(func, args, kwargs)
         if device == HOST:
             states, weights = memory.host_stand_ins(args[first : first + 2])

@@ -44,7 +44,7 @@ def _scalar(mode, func, args, kwargs):
     if not tensor.is_meta:
         return func(*args, **kwargs)
     values = _values(mode, tensor)
-    return constants.plausible(tensor.dtype) if values is None else values.item()
+    return constants.plausible_of(mode.storages, tensor) if values is None else values.item()
 
 
 def _equal(mode, func, args, kwargs):

@@ -61,12 +61,6 @@ class Trace:
     def matrix_product(self, device: int) -> None:
         self._add(f"m{_suffix(device)}")
 
-    def note(self, text: str) -> None:
-        """A sentence for the reader of the estimate: what could not be followed, and what that means. Said once."""
-        notes = self.facts.setdefault("notes", [])
-        if text not in notes:
-            notes.append(text)
-
     def close(self) -> None:
         """What comes after the end (a script unwinding) is no part of the trace."""
         if not self._closed:

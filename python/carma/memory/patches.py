@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+import contextlib
+from typing import Any, Callable, Iterator
 
 _MISSING = object()
 
@@ -10,6 +11,7 @@ _MISSING = object()
 class Patches:
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
+        self._set: list[tuple[Any, str, Any, Any]] = []  # owner, name, value before, value now
 
     def set(self, owner: Any, name: str, value: Any) -> None:
         """Replaces an attribute. It is read from `owner.__dict__`, so that static and class methods come back as they were."""
@@ -22,7 +24,22 @@ class Patches:
                 setattr(owner, name, before)
 
         setattr(owner, name, value)
+        self._set.append((owner, name, before, value))
         self._undo.append(undo)
+
+    @contextlib.contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Attributes as they were before, for a while."""
+        for owner, name, before, _ in reversed(self._set):
+            if before is _MISSING:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+        try:
+            yield
+        finally:
+            for owner, name, _, value in self._set:
+                setattr(owner, name, value)
 
     def set_where_present(self, owner: Any, name: str, value: Any) -> None:
         if hasattr(owner, name):
@@ -46,5 +63,6 @@ class Patches:
         self._undo.append(undo)
 
     def undo(self) -> None:
+        self._set.clear()
         while self._undo:
             self._undo.pop()()

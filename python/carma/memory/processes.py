@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -98,9 +99,10 @@ class Processes:
         words = [str(word) for word in command] if isinstance(command, (list, tuple)) else _words(str(command))
         environment = kwargs.get("env")
         program = programs.parse(words, any_command=False)
-        if program is None:
-            return Ended(0) if _runs_python(words) else None
-        if program.is_module and program.script.partition(".")[0] in LEFT_OUT:
+        if program is None and not _runs_python(words) and not _installs(words):
+            return None
+        if program is None or program.is_module and program.script.partition(".")[0] in LEFT_OUT:
+            self._session.trace.note(f"the script starts `{_shown(words)}`, which a dry run leaves out: what it does is not in the estimate")
             return Ended(0)
         is_itself = os.path.abspath(program.script) == self._script and not program.is_module
         rank = _rank(environment)
@@ -179,6 +181,15 @@ def _words(command: str) -> list[str]:
 
 def _runs_python(words: Sequence[str]) -> bool:
     return bool(words) and os.path.basename(words[0]).startswith("python")
+
+
+def _installs(words: Sequence[str]) -> bool:
+    return bool(words) and re.fullmatch(r"(pip|pipx|conda|mamba|uv)[\d.]*", os.path.basename(words[0])) is not None
+
+
+def _shown(words: Sequence[str]) -> str:
+    text = " ".join(" ".join([os.path.basename(words[0]), *words[1:]]).split())
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _rank(environment: Any) -> Optional[int]:

@@ -33,6 +33,8 @@ OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 RANKS = re.compile(r"--(?:nproc[-_]per[-_]node|num[-_]processes|num[-_]gpus|devices)(?:=(\d+))?$")
 STAND_IN = {"deepspeed.launcher.runner": "carma.memory.deepspeed_launcher"}
 """Launchers whose work is simple enough to be done here, where their package is not installed."""
+NOT_FOLLOWED = frozenset("horovodrun mpirun mpiexec srun".split())
+"""Launchers whose ranks find each other by means of their own."""
 LAUNCHERS = frozenset((*MODULES.values(), *STAND_IN.values(), "torch.distributed.launch"))
 
 
@@ -52,6 +54,13 @@ class Program:
     def is_missing(self) -> bool:
         return not self.is_module and self.function is None and not os.path.isfile(self.script)
 
+    def why_missing(self) -> str:
+        command = os.path.basename(self.script)
+        if command in NOT_FOLLOWED:
+            return (f"{command} cannot be dry-run: name the training script itself, without {command}. "
+                    "The estimate is then for one process, without the buffers of Horovod or MPI")
+        return f"no such script: {self.name}"
+
 
 def parse(words: Sequence[str], any_command: bool = True) -> Optional[Program]:
     """The Python program that a command line runs; None where it runs another one, or code given as text.
@@ -70,6 +79,10 @@ def parse(words: Sequence[str], any_command: bool = True) -> Optional[Program]:
         return _of_interpreter(words[1:])
     if command in MODULES:
         return _module(MODULES[command], words[1:])
+    if command == "lightning" and words[1:3] == ["run", "model"]:  # the name of `fabric run` before Lightning 2.2
+        return _module(MODULES["fabric"], ["run", *words[3:]])
+    if command in NOT_FOLLOWED:
+        return Program(words[0], words[1:])
     if words[0].endswith(".py"):
         return Program(words[0], words[1:])
     if not any_command:
@@ -91,7 +104,7 @@ def parse_script(words: Sequence[str]) -> Optional[Program]:
 
 def _is_command(word: str) -> bool:
     command = os.path.basename(word)
-    return command in MODULES or command == "env" or re.fullmatch(r"python[\d.]*t?", command) is not None
+    return command in MODULES or command in NOT_FOLLOWED or command in ("env", "lightning") or re.fullmatch(r"python[\d.]*t?", command) is not None
 
 
 def _of_interpreter(words: list[str]) -> Optional[Program]:

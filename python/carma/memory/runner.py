@@ -8,6 +8,10 @@ import sys
 from dataclasses import dataclass
 from typing import Optional
 
+from . import late_compiler
+
+LATE = late_compiler.install()  # before the modules below, which import it
+
 from . import deepspeed_kernels, distributed, failure, loaders, missing_checkpoints, muting, processes, programs, quantised_layers
 from . import reasons, surroundings
 from .after_training import AfterTraining
@@ -39,7 +43,7 @@ def trace_script(run: Run) -> int:
     """Writes the trace of a script and returns the exit code; failures are told on stderr."""
     output = os.path.abspath(run.output)
     if run.program.is_missing():
-        failure.report(failure.Failure(f"no such script: {run.program.name}"), run.json_errors)
+        failure.report(failure.Failure(run.program.why_missing()), run.json_errors)
         return USAGE
     with contextlib.ExitStack() as stack:
         stack.enter_context(surroundings.ended_by_signals())
@@ -59,6 +63,8 @@ def trace_script(run: Run) -> int:
 def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Session]:
     patches = Patches()
     session = Session(run.iterations, run.devices)
+    if LATE is not None:
+        LATE.__dict__["around"] = lambda: late_compiler.as_without_dry_run(session.patches.suspended)
     batches = Batches(session.phases)
     after = AfterTraining(session, batches, patches)
     code, problem = DONE, None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +10,7 @@ import torch.overrides
 
 from . import constants
 from .events import BUFFER, WEIGHT
+from .import_hooks import ImportHooks
 from .patches import Patches
 from .quiet import unseen
 from .storages import HOST
@@ -241,9 +241,12 @@ def _saved_tensors(session: "Session", patches: Patches) -> None:
 
 def _fake_tensors(session: "Session", patches: Patches) -> None:
     """PyTorch works out shapes of sharded tensors on fake ones, which take no memory."""
-    module = sys.modules.get("torch._subclasses.fake_tensor")
-    if module is None:
-        return
+    hooks = ImportHooks()
+    hooks.install(patches)
+    hooks.when_imported("torch._subclasses.fake_tensor", lambda module: _pausing(session, patches, module))
+
+
+def _pausing(session: "Session", patches: Patches, module: Any) -> None:
     enter, leave = module.FakeTensorMode.__enter__, module.FakeTensorMode.__exit__
 
     def entered(self):

@@ -23,7 +23,7 @@ SHARDED = (
 class Record:
     """One tracked storage."""
 
-    __slots__ = ("assumed", "constant", "device", "guessed", "identity", "kind", "size", "uniform", "watch")
+    __slots__ = ("assumed", "constant", "counts", "device", "guessed", "identity", "kind", "size", "uniform", "watch")
 
     def __init__(self, device: int, size: int, identity: int, kind: str, assumed: bool) -> None:
         self.device = device
@@ -34,6 +34,7 @@ class Record:
         self.constant: Optional[torch.Tensor] = None  # the storage's values, flat, where they are known and few
         self.uniform: Optional[bool] = None  # the value of all elements, where that is known
         self.guessed = False  # it follows from plausible values
+        self.counts = False  # a number of elements that meet a condition
         self.watch: object = None
 
 

@@ -66,7 +66,19 @@ def rule_of(operator: str) -> Optional[Callable[..., Any]]:
         return None
     if name in _COMPARISONS and overload in ("Scalar", "Tensor"):
         return _comparison
+    if name == "sum":
+        return _count
     return _logic if name in _UNARY or name in _DECIDED_BY else None
+
+
+def _count(mode: "MemoryMode", func: Any, args: Any, kwargs: Any) -> Any:
+    """The sum of conditions (`(prediction == label).sum()`)."""
+    result = mode.run(func, args, kwargs)
+    if isinstance(args[0], torch.Tensor) and args[0].dtype == torch.bool and result.numel() == 1:
+        record = mode.storages.find(result)
+        if record is not None:
+            record.counts = True
+    return result
 
 
 def _comparison(mode: "MemoryMode", func: Any, args: Any, kwargs: Any) -> Any:
