@@ -16,7 +16,7 @@ mod limits;
 mod rights;
 mod watch;
 
-pub use answers::{ServerState, percentage, process_numbers, server_state};
+pub use answers::{ServerState, memory_limit, percentage, process_numbers, server_state};
 pub use control::{MpsControl, PROGRAM};
 pub use error::MpsError;
 pub use failure::MpsFailure;
