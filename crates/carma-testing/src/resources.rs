@@ -20,6 +20,12 @@ pub fn published_data() -> Result<PathBuf, Missing> {
     env::var_os("CARMA_DATA").map(PathBuf::from).filter(|folder| folder.is_dir()).ok_or(Missing::PublishedData)
 }
 
+/// The folder of NVIDIA's programs and headers, which are not part of the project (`make nvidia`).
+pub fn nvidia() -> Result<PathBuf, Missing> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/nvidia");
+    if folder.join("fetched").exists() { Ok(folder) } else { Err(Missing::NvidiaPrograms(folder)) }
+}
+
 /// Requires a program in PATH.
 pub fn program(name: &str) -> Result<(), Missing> {
     let is_in = |folder: PathBuf| folder.join(name).is_file();

@@ -6,6 +6,7 @@ mod allocation;
 mod clients;
 mod driver;
 mod mig;
+mod nvidia;
 mod nvml;
 mod nvml_events;
 mod nvml_faults;

@@ -15,7 +15,7 @@ mod faults;
 mod hostile;
 mod in_slurm;
 mod injected_faults;
-mod lab;
+pub(crate) mod lab;
 mod lease;
 mod life;
 mod limits;
