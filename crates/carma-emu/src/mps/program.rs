@@ -11,10 +11,13 @@ use std::time::Duration;
 
 use super::message::{Connection, Reply, Request};
 use super::{CONTROL, CONTROL_SOCKET, Folders, LISTENING, daemon};
+use crate::driver_version::DriverVersion;
 use crate::machine::{Machine, MachineError, VARIABLE};
 
 /// The folder within a machine's where `carma mps` keeps the daemon of each GPU.
 const OF_GPUS: &str = "mps";
+
+const HELP_OF_VERSION_3: &str = "Commands of protocol version 3: server, namespace\n";
 
 /// Runs as `nvidia-cuda-mps-control`. It fails if there is no daemon, or one too many; refused commands are answers like any other.
 pub(crate) fn control(name: &Path, arguments: &[OsString]) -> ExitCode {
@@ -23,6 +26,8 @@ pub(crate) fn control(name: &Path, arguments: &[OsString]) -> ExitCode {
     let done = match words.as_slice() {
         [] => pass_commands(&Folders::of(&folder), io::stdin().lock(), &mut io::stdout()),
         ["-d"] => start(&folder),
+        // The commands of the third version that NVIDIA documents. The stand-in has its help only, as no one has seen it run.
+        ["-p", "3", "-h"] if plays_version_3(&folder) => write!(io::stdout(), "{HELP_OF_VERSION_3}").map_err(|error| error.to_string()),
         ["-f"] => Machine::open(&folder)
             .map_err(|error| error.to_string())
             .and_then(|machine| daemon::run(machine, Folders::of(&folder)).map_err(|error| error.to_string())),
@@ -36,6 +41,11 @@ pub(crate) fn control(name: &Path, arguments: &[OsString]) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn plays_version_3(folder: &Path) -> bool {
+    let played = Machine::open(folder).and_then(|machine| machine.with(|state| state.header.driver));
+    played.is_ok_and(|number| DriverVersion::from_number(number) == DriverVersion::R615)
 }
 
 /// Starts a daemon in the background, and returns when it listens.

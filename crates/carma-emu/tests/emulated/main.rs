@@ -5,6 +5,7 @@
 mod allocation;
 mod clients;
 mod driver;
+mod memory_limits;
 mod mig;
 mod nvidia;
 mod nvml;

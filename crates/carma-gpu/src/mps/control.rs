@@ -225,6 +225,15 @@ impl MpsControl {
     }
 }
 
+/// Whether a control program knows the third version of MPS (driver 615 on), which has named servers and namespaces. It is asked for its help
+/// only: no daemon is needed, and none is started.
+pub fn knows_version_3(program: &Path) -> bool {
+    let mut call = Command::new(program);
+    call.args(["-p", "3", "-h"]);
+    let said = run(call, "", DEADLINE).ok().flatten();
+    said.is_some_and(|(status, text)| status.success() && ["server", "namespace"].iter().all(|word| text.contains(word)))
+}
+
 /// Makes a folder that clients of all users can enter, independent of our umask.
 fn make_folder(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use carma_core::{Limits, MiB, Outcome};
 use carma_emu::Machine;
-use carma_gpu::mps::{ClientLimits, Health, MpsControl, MpsError, PROGRAM};
+use carma_gpu::mps::{ClientLimits, Health, MpsControl, MpsError, PROGRAM, knows_version_3};
 use carma_gpu::process_started;
 use carma_testing::{Missing, as_nobody, need};
 use rustix::process::{Pid, Signal, kill_process};
@@ -165,6 +165,7 @@ fn nvidias_mps_daemon_is_started_limited_found_and_stopped() {
     let control = |name: &str| {
         MpsControl::new("GPU-1".parse().unwrap(), scratch.path().join(name), scratch.path().join("logs")).with_program(&program)
     };
+    assert!(!knows_version_3(&program), "driver 535 is older");
     let first = control("pipes");
     assert_eq!(first.health().unwrap(), Health::NotRunning);
     first.start(ClientLimits { active_threads: Some(50), memory: Some(MiB(1536)) }).unwrap();
