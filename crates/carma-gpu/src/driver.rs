@@ -14,7 +14,7 @@ use crate::allocation::Limits;
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 use crate::lane::{Lane, Pending, held};
-use crate::memory_limits::Calls;
+use crate::limit_calls::Calls;
 
 /// Long enough for a busy driver, short enough to keep watching the other GPUs.
 pub const DEADLINE: Duration = Duration::from_secs(2);
