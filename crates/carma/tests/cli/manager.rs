@@ -10,6 +10,7 @@ mod detach;
 mod devices;
 mod doctor;
 mod end_to_end;
+mod enforced;
 mod estimates;
 mod faults;
 mod hostile;
