@@ -1,11 +1,11 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python web browser pictures clients nvidia test-nvidia torch test-torch install release deb deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Build, and show two managers at work on emulated GPUs: one job per GPU, and sharing (about a minute)
 	@if [ -x $(RELEASE)/carma ]; then echo "This builds what has changed of CARMA,"; \
@@ -20,7 +20,7 @@ test: format lint deny docs tests python browser ## All checks and all tests; in
 # Tests that cannot run here record themselves in this file, and fail under CI (CI is set) if CI should have what they need.
 export CARMA_SKIPPED = $(abspath $(TARGET))/skipped
 .PHONY: forget-skips
-deny tests python browser: forget-skips
+deny tests python browser test-nvidia: forget-skips
 forget-skips:
 	@mkdir -p $(TARGET) && rm -f $(CARMA_SKIPPED)
 
@@ -43,7 +43,7 @@ docs:
 # The same random cases each time, so that a failure comes from a change; `make hunt` tries others.
 SEED ?= 1
 # nextest where it is installed; documentation examples run in either case.
-tests: clients
+tests: clients nvidia
 	tools/install prometheus
 	tools/install tmux
 	tools/install strace
@@ -97,6 +97,19 @@ target/clients/installed: tools/clients-requirements.txt
 	tools/install python3-venv
 	if python3 -m venv target/clients && target/clients/bin/pip install --quiet --requirement tools/clients-requirements.txt; then touch $@; \
 	else echo "nvitop and gpustat cannot be installed from PyPI" >&2; fi
+
+nvidia: target/nvidia/fetched ## Download NVIDIA's programs and headers that run without a GPU, and nvtop; installs nothing
+
+# Where they cannot be fetched, the tests that need them are skipped. They are NVIDIA's, and never part of this repository.
+target/nvidia/fetched: tools/fetch-nvidia
+	tools/install python3-venv
+	tools/install tmux
+	tools/fetch-nvidia target/nvidia || echo "NVIDIA's programs cannot be fetched from Debian (contrib, non-free) and PyPI" >&2
+
+test-nvidia: nvidia ## Test with NVIDIA's own programs, headers and library (those that run without a GPU)
+	cargo test --package carma-emu --test emulated nvidia
+	cargo test --package carma --test cli nvidia
+	@tools/skip --list
 
 # The dry run's own tests, on Debian's small PyTorch.
 python:

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use carma_gpu::mps::{percentage, process_numbers, server_state};
+use carma_gpu::mps::{memory_limit, percentage, process_numbers, server_state};
 use carma_gpu::profiling::dcgmi::{Monitor, gpus, instances};
 use carma_gpu::profiling::read_counters;
 use libfuzzer_sys::fuzz_target;
@@ -15,5 +15,5 @@ fuzz_target!(|text: &str| {
         let _ = monitor.read(line);
     }
     let _ = (gpus(text), instances(text), read_counters(text, Instant::now()));
-    let _ = (server_state(text), process_numbers(text), percentage(text));
+    let _ = (server_state(text), process_numbers(text), percentage(text), memory_limit(text));
 });

@@ -13,6 +13,7 @@
 mod client;
 pub mod cuda;
 pub mod dcgm;
+mod driver_version;
 pub mod fault;
 mod machine;
 mod mps;
@@ -24,5 +25,6 @@ mod smi;
 pub mod state;
 pub mod train;
 
+pub use driver_version::{DriverVersion, UnknownDriver};
 pub use machine::{LIBRARY, Machine, MachineError, PROGRAMS, VARIABLE};
 pub use profile::{MigProfile, Profile, Profiling};

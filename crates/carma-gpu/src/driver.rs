@@ -1,10 +1,10 @@
 //! The driver: its library, opened once, and a lane of calls for each device.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use nvml_wrapper::error::NvmlError;
@@ -14,6 +14,7 @@ use crate::allocation::Limits;
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 use crate::lane::{Lane, Pending, held};
+use crate::limit_calls::Calls;
 
 /// Long enough for a busy driver, short enough to keep watching the other GPUs.
 pub const DEADLINE: Duration = Duration::from_secs(2);
@@ -27,6 +28,9 @@ pub struct Driver {
     nvml: &'static Nvml,
     deadline: Duration,
     limits: Limits,
+    /// The name or path that the library was loaded by.
+    library: OsString,
+    limit_calls: OnceLock<Option<Calls>>,
     system: Lane<()>,
     several: Lane<()>,
     /// By number, while the UUID is not known yet: the call for it can hang, too.
@@ -49,6 +53,7 @@ impl Driver {
     /// Opens the driver's library: the one at this path, or the system's.
     pub fn open(library: Option<&Path>, deadline: Duration) -> Result<Self, DriverError> {
         let library: Option<PathBuf> = library.map(Path::to_owned);
+        let loaded = library.clone().map_or_else(|| OsString::from("libnvidia-ml.so.1"), PathBuf::into_os_string);
         let lane = |name| Lane::new(name, || ()).map_err(DriverError::NoThread);
         let (system, several) = (lane("driver")?, lane("gpus")?);
         let nvml = system.call("nvmlInit", deadline, move |()| {
@@ -64,7 +69,9 @@ impl Driver {
             error => DriverError::NoDriver(error),
         })?;
         let (numbers, devices) = (Mutex::default(), Mutex::default());
-        Ok(Self { nvml: Box::leak(Box::new(nvml)), deadline, limits: Limits::default(), system, several, numbers, devices })
+        let nvml: &'static Nvml = Box::leak(Box::new(nvml));
+        let (limits, limit_calls) = (Limits::default(), OnceLock::new());
+        Ok(Self { nvml, deadline, limits, library: loaded, limit_calls, system, several, numbers, devices })
     }
 
     /// Leaves the GPUs out of its inventory that are not for this process.
@@ -76,6 +83,11 @@ impl Driver {
     /// The limits of its inventory.
     pub const fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The calls about memory limits; unset if the library does not have them.
+    pub(crate) fn limit_calls(&self) -> Option<Calls> {
+        *self.limit_calls.get_or_init(|| Calls::find(&self.library))
     }
 
     /// The number of GPUs in the driver.

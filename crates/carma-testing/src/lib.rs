@@ -11,7 +11,7 @@ mod skip;
 pub mod slurm;
 
 pub use missing::Missing;
-pub use resources::{NOBODY, as_nobody, program, published_data, root, thread_as};
+pub use resources::{ControlGroup, NOBODY, as_nobody, nvidia, program, published_data, root, thread_as};
 pub use skip::record;
 
 /// Ends the test that calls it as skipped, because of a [`Missing`].

@@ -12,6 +12,8 @@ pub enum Missing {
     Program(String),
     /// Packages of the Python package index that `make clients` installs in this folder.
     PythonClients(PathBuf),
+    /// Programs and headers of NVIDIA that `make nvidia` downloads into this folder.
+    NvidiaPrograms(PathBuf),
     /// The tests do not run as root.
     Root,
     /// Other users cannot execute this program, because it lies in a private folder.
@@ -32,7 +34,7 @@ impl Missing {
     pub const fn may_lack_in_ci(&self) -> bool {
         match self {
             Self::PublishedData | Self::SharedProgram(_) | Self::Mounts | Self::ControlGroups | Self::Commit(_) => true,
-            Self::Program(_) | Self::PythonClients(_) | Self::Root | Self::AbsenceOfGpus => false,
+            Self::Program(_) | Self::PythonClients(_) | Self::NvidiaPrograms(_) | Self::Root | Self::AbsenceOfGpus => false,
         }
     }
 }
@@ -43,6 +45,7 @@ impl fmt::Display for Missing {
             Self::PublishedData => f.write_str("CARMA_DATA names no folder with published measurements"),
             Self::Program(program) => write!(f, "{program} is not installed"),
             Self::PythonClients(folder) => write!(f, "{} has no nvitop (make clients)", folder.display()),
+            Self::NvidiaPrograms(folder) => write!(f, "{} has no programs of NVIDIA (make nvidia)", folder.display()),
             Self::Root => f.write_str("needs root"),
             Self::SharedProgram(program) => write!(f, "other users cannot execute {}", program.display()),
             Self::Mounts => f.write_str("this machine does not permit mounts in a namespace"),

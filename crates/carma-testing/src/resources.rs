@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use std::{env, fs};
 
 use rustix::process::{Gid, Uid};
@@ -18,6 +19,12 @@ pub const NOBODY: u32 = 65_534;
 /// The folder of published measurements, which are not part of the project.
 pub fn published_data() -> Result<PathBuf, Missing> {
     env::var_os("CARMA_DATA").map(PathBuf::from).filter(|folder| folder.is_dir()).ok_or(Missing::PublishedData)
+}
+
+/// The folder of NVIDIA's programs and headers, which are not part of the project (`make nvidia`).
+pub fn nvidia() -> Result<PathBuf, Missing> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/nvidia");
+    if folder.join("fetched").exists() { Ok(folder) } else { Err(Missing::NvidiaPrograms(folder)) }
 }
 
 /// Requires a program in PATH.
@@ -46,6 +53,47 @@ pub fn as_nobody(program: &Path) -> Result<Command, Missing> {
         Ok(command(program.as_os_str()))
     } else {
         Err(Missing::SharedProgram(program.to_owned()))
+    }
+}
+
+/// A control group of the test, in either version, which is removed with this.
+pub struct ControlGroup(PathBuf);
+
+impl ControlGroup {
+    /// Makes a group that processes can be put into.
+    pub fn new(name: &str) -> Result<Self, Missing> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let point = |line: &str| {
+            let (mount, source) = line.split_once(" - ")?;
+            source.starts_with("cgroup").then(|| mount.split(' ').nth(4).map(PathBuf::from))?
+        };
+        let made = mounts.lines().filter_map(point).find_map(|point| {
+            let path = point.join(format!("carma-test-{}-{name}", std::process::id()));
+            (fs::create_dir(&path).is_ok() && path.join("cgroup.procs").exists()).then_some(path)
+        });
+        made.map(Self).ok_or(Missing::ControlGroups)
+    }
+
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The file that puts a process into it.
+    pub fn procs(&self) -> PathBuf {
+        self.0.join("cgroup.procs")
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        // Processes that were just killed leave it within milliseconds.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 

@@ -40,6 +40,7 @@ impl<'a> Program<'a> {
         let program = Self { machine, places: places.to_vec(), pid, born: started(pid).unwrap_or_default(), mps };
         machine.with(|state| {
             for (ordinal, (place, rank)) in places.iter().zip(ranks).enumerate() {
+                state.make_room(*place, pid, CONTEXT);
                 let context = context(state, *place, rank, (ordinal, program.mps.as_ref()), pid)?;
                 state.attach(context, program.born).map_err(|_| CudaError::Other(2))?;
             }
@@ -53,8 +54,12 @@ impl<'a> Program<'a> {
         self.with(ordinal, |state, place, index| {
             let held = state.contexts()[index].bytes;
             let wanted = bytes.saturating_sub(held);
+            let room = state.limit_room(place, self.pid).min(state.contexts()[index].limit.saturating_sub(held));
+            if wanted <= room {
+                state.make_room(place, self.pid, wanted);
+            }
             let memory = state.memory(place);
-            let free = memory.free().min(state.contexts()[index].limit.saturating_sub(held));
+            let free = memory.free().min(room);
             if wanted > free {
                 let others = state.contexts_at(place).filter(|other| other.pid != self.pid && other.bytes > 0);
                 let processes = others.map(|other| (other.pid, other.bytes)).collect();
@@ -162,7 +167,7 @@ pub(super) fn context(
         _ => {}
     }
     let limit = mps.map_or(u64::MAX, |mps| mps.memory(ordinal));
-    if state.memory(place).free() < CONTEXT || limit < CONTEXT {
+    if state.memory(place).free() < CONTEXT || limit.min(state.limit_room(place, pid)) < CONTEXT {
         return Err(CudaError::NoContext);
     }
     let profile = state.profile(place.gpu);

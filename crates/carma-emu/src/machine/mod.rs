@@ -15,6 +15,7 @@ use bytemuck::Zeroable;
 use carma_gpu::find_program;
 use carma_sim::Servers;
 
+use crate::driver_version::DriverVersion;
 use crate::profile::Profile;
 use crate::state::{GpuRecord, SharedState, State, StateError, Text, uuid};
 use files::{create_files, remove_files};
@@ -140,6 +141,11 @@ impl Machine {
     /// The stand-ins for the driver's programs.
     pub fn programs(&self) -> PathBuf {
         self.folder.join("bin")
+    }
+
+    /// Plays this driver from now on.
+    pub fn set_driver(&self, version: DriverVersion) -> Result<(), MachineError> {
+        self.with(|state| state.header.driver = version.number())
     }
 
     /// Emulated seconds since it was made, and how many pass per real second.

@@ -1,4 +1,4 @@
-//! The daemon's answers to commands, in MPS's words.
+//! The daemon's answers to commands, in the words of NVIDIA's daemon of driver 535: it reports errors like answers.
 
 use std::fmt::Write;
 use std::sync::{Arc, PoisonError};
@@ -10,20 +10,28 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::CLIENT_TERMINATED;
 use super::command::Command;
 use super::daemon::Daemon;
-use super::provision::{Provision, amount};
-use super::roster::{Roster, Server};
+use super::provision::{Provision, printed};
+use super::roster::{Roster, Server, Step};
 
 impl Daemon {
-    /// Runs a command of this user. An error is the printed text of a failed command.
-    pub(super) fn answer(self: &Arc<Self>, line: &str, user: u32) -> Result<String, String> {
-        let command = Command::parse(line).ok_or_else(|| format!("Invalid command: {line}\n"))?;
-        if !command.is_question() && user != 0 && user != self.owner.as_raw() {
-            return Err(format!("Permission denied: the daemon belongs to user {}\n", self.owner.as_raw()));
+    /// Runs a command of this user, and returns the printed text.
+    pub(super) fn answer(self: &Arc<Self>, line: &str, user: u32) -> String {
+        match Command::parse(line) {
+            Err(word) => format!("Unknown command \"{word}\"\n"),
+            Ok(command) if command.ends_something() && user != 0 && user != self.owner.as_raw() => match command {
+                Command::Quit { .. } => "Not enough privilege to execute quit command\n".to_owned(),
+                _ => format!("Insufficient privileges for UID {user}\n"),
+            },
+            Ok(command) => self.carry_out(&command, user).unwrap_or_else(|refusal| refusal),
         }
+    }
+
+    /// The answer to a command; the error is the text of a refusal.
+    fn carry_out(self: &Arc<Self>, command: &Command, user: u32) -> Result<String, String> {
         let mut shared = self.shared();
         let roster = &mut shared.roster;
         let nothing = Ok(String::new());
-        match command {
+        match *command {
             Command::ServerList => Ok(lines(roster.server.iter().map(|server| server.pid))),
             Command::ServerStatus { server } => {
                 let ready = server_of(roster, server)?.ready;
@@ -32,9 +40,16 @@ impl Daemon {
                 Ok(format!("{}\n", if ready { state } else { "INITIALIZING" }))
             }
             Command::ClientList { server } => Ok(lines(server_of(roster, server)?.clients.iter().map(|client| client.pid))),
-            Command::StartServer { user } => {
-                drop(shared);
-                self.server_for(user).map(|_| String::new()).map_err(|code| format!("Failed to start server: error {code}\n"))
+            Command::StartServer { user: None } => Err("A user id (UID) is required to start a new server\n".to_owned()),
+            Command::StartServer { user: Some(served) } if user != 0 && user != served => {
+                Err(format!("Insufficient privileges for UID {user}\n"))
+            }
+            Command::StartServer { user: Some(served) } => {
+                // It answers before the server runs, and does not report one that cannot start.
+                if roster.step(served) == Step::Start {
+                    let _ = self.start_server(&mut shared, served);
+                }
+                nothing
             }
             Command::ShutdownServer { server, force } => {
                 server_of(roster, server)?;
@@ -45,23 +60,34 @@ impl Daemon {
                 nothing
             }
             Command::TerminateClient { server, client } => {
-                let known = server_of(roster, server)?.clients.iter().any(|other| other.pid == client);
-                if known && self.terminate(server, client) { nothing } else { Err(format!("Client {client} not found\n")) }
+                let known = server_of(roster, server).map_err(|text| format!("{text}Server {server} not found!\n1\n"))?;
+                let known = known.clients.iter().any(|other| other.pid == client);
+                if known && self.terminate(server, client) { Ok("0\n".to_owned()) } else { Err(format!("Invalid process {client}!\n1\n")) }
             }
             Command::Threads { server } => Ok(format!("{:.1}\n", provision(roster, server)?.threads)),
             Command::SetThreads { server, percentage } => {
-                provision(roster, server)?.threads = percentage;
-                Ok(format!("{percentage:.1}\n"))
+                let provision = provision(roster, server)?;
+                // A wrong value changes nothing, and the answer shows the present one.
+                provision.threads = percentage.unwrap_or(provision.threads);
+                Ok(format!("{:.1}\n", provision.threads))
             }
             Command::Memory { server, device } => {
                 let limit = provision(roster, server)?.memory.get(&device).copied();
-                Ok(limit.map_or_else(|| "No limit\n".to_owned(), |limit| format!("{}\n", amount(limit))))
+                Ok(limit.map_or_else(String::new, |limit| format!("{}\n", printed(limit))))
             }
             Command::SetMemory { server, device, bytes } => {
-                provision(roster, server)?.memory.insert(device, bytes);
+                let memory = &mut provision(roster, server)?.memory;
+                match bytes {
+                    Some(bytes) => drop(memory.insert(device, bytes)),
+                    None => drop(memory.remove(&device)),
+                }
                 nothing
             }
+            Command::Processes { server: None } if roster.server.is_none() => Err("Server not found\n".to_owned()),
             Command::Processes { server } => {
+                if let Some(server) = server {
+                    server_of(roster, server).map_err(|text| format!("{text}{text}\n"))?;
+                }
                 let asked = |other: &&Server| server.is_none_or(|server| server == other.pid);
                 Ok(self.processes(roster.server.iter().filter(asked)))
             }

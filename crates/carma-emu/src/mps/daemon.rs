@@ -1,6 +1,6 @@
 //! The control daemon: it listens, starts servers, and lets clients in.
 
-use std::fs::{self, File, Permissions, TryLockError};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,7 +10,8 @@ use std::process::{self, Child, ChildStdin, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use rustix::fs::Mode;
+use rustix::fs::{FlockOperation, Mode, fcntl_lock};
+use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Uid, getuid, umask};
 use thiserror::Error;
@@ -18,7 +19,7 @@ use thiserror::Error;
 use super::log::Log;
 use super::message::{Connection, Reply, Request};
 use super::roster::{Roster, Step};
-use super::{CLIENT_TERMINATED, CONNECTION_FAILED, CONTROL_SOCKET, Folders, SERVER, SERVER_LOG, SERVER_NOT_READY};
+use super::{CLIENT_TERMINATED, CONNECTION_FAILED, CONTROL_SOCKET, Folders, LISTENING, SERVER, SERVER_LOG, SERVER_NOT_READY};
 use crate::machine::{Machine, VARIABLE};
 
 /// Why there is no daemon.
@@ -45,7 +46,7 @@ pub(super) struct Daemon {
     pub(super) owner: Uid,
     folders: Folders,
     log: Log,
-    /// Held while the daemon runs.
+    /// Held while the daemon runs. Closing any other handle of this file in this process would release it.
     _lock: File,
     shared: Mutex<Shared>,
     pub(super) changed: Condvar,
@@ -59,9 +60,8 @@ pub(super) struct Shared {
     link: Option<ChildStdin>,
 }
 
-/// Files of a daemon among its pipes.
+/// The file among its pipes that the daemon keeps locked; there is no pid file.
 const LOCK: &str = "control_lock";
-const PID: &str = "nvidia-cuda-mps-control.pid";
 
 /// Runs a daemon until it receives `quit`.
 pub(super) fn run(machine: Machine, folders: Folders) -> Result<(), DaemonError> {
@@ -72,12 +72,14 @@ pub(super) fn run(machine: Machine, folders: Folders) -> Result<(), DaemonError>
         |error| DaemonError::File { path, error }
     };
     fs::create_dir_all(&folders.pipes).map_err(in_file(&folders.pipes))?;
-    let [socket, lock, pid] = [CONTROL_SOCKET, LOCK, PID].map(|name| folders.pipes.join(name));
+    let [socket, lock] = [CONTROL_SOCKET, LOCK].map(|name| folders.pipes.join(name));
     let held = File::options().create(true).truncate(false).write(true).open(&lock).map_err(in_file(&lock))?;
-    match held.try_lock() {
-        Err(TryLockError::WouldBlock) => return Err(DaemonError::AlreadyRunning),
+    match fcntl_lock(&held, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::AGAIN | Errno::ACCESS) => return Err(DaemonError::AlreadyRunning),
         locked => locked.map_err(io::Error::from).map_err(in_file(&lock))?,
     }
+    // As NVIDIA's daemon: any user can see who holds the lock.
+    let _ = held.set_permissions(Permissions::from_mode(0o666));
     let log = Log::open(&folders.logs, "control.log", "Control").map_err(in_file(&folders.logs))?;
     // Servers write to theirs as the users they serve.
     Log::open(&folders.logs, SERVER_LOG, "Server").map_err(in_file(&folders.logs))?.open_to_all();
@@ -85,11 +87,10 @@ pub(super) fn run(machine: Machine, folders: Folders) -> Result<(), DaemonError>
     let _ = fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket).map_err(in_file(&socket))?;
     fs::set_permissions(&socket, Permissions::from_mode(0o666)).map_err(in_file(&socket))?;
-    fs::write(&pid, format!("{}\n", process::id())).map_err(in_file(&pid))?;
     log.line(format_args!("Starting control daemon using socket {}", socket.display()));
     log.line(format_args!("To connect CUDA applications to this daemon, set env CUDA_MPS_PIPE_DIRECTORY={}", folders.pipes.display()));
     // The parent waits for this line, and may stop reading after it.
-    let _ = writeln!(io::stdout(), "Listening on {}", socket.display());
+    let _ = writeln!(io::stdout(), "{LISTENING} {}", socket.display());
     let daemon =
         Arc::new(Daemon { machine, owner: getuid(), folders, log, _lock: held, shared: Mutex::default(), changed: Condvar::new() });
     for stream in listener.incoming().flatten() {
@@ -115,8 +116,7 @@ impl Daemon {
                 Request::Connect => return self.attend_client(connection, pid, user),
                 Request::Command(line) => {
                     self.log.line(format_args!("Cmd:{line}"));
-                    let (text, done) = self.answer(&line, user).map_or_else(|text| (text, false), |text| (text, true));
-                    connection.send(&Reply::Answer { text, done })?;
+                    connection.send(&Reply::Answer(self.answer(&line, user)))?;
                     self.exit_if_done();
                 }
             }
@@ -188,7 +188,7 @@ impl Daemon {
         self.changed.notify_all();
     }
 
-    fn start_server(self: &Arc<Self>, shared: &mut Shared, user: u32) -> io::Result<()> {
+    pub(super) fn start_server(self: &Arc<Self>, shared: &mut Shared, user: u32) -> io::Result<()> {
         let mut command = process::Command::new(self.machine.programs().join(SERVER));
         command.env(VARIABLE, self.machine.folder()).env("CUDA_MPS_LOG_DIRECTORY", &self.folders.logs);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -231,9 +231,7 @@ impl Daemon {
     fn exit_if_done(&self) {
         let shared = self.shared();
         if shared.roster.quitting && shared.roster.server.is_none() {
-            for file in [self.folders.socket(), self.folders.pipes.join(PID), self.folders.pipes.join(LOCK)] {
-                let _ = fs::remove_file(file);
-            }
+            let _ = fs::remove_file(self.folders.socket());
             self.log.line("Exit");
             process::exit(0);
         }

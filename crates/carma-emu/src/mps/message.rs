@@ -20,13 +20,8 @@ pub(crate) enum Request {
 /// From the daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// To a command.
-    Answer {
-        /// The printed text.
-        text: String,
-        /// Whether it succeeded.
-        done: bool,
-    },
+    /// To a command: the printed text.
+    Answer(String),
     /// To a client: its request was received.
     Received,
     /// To a client: it is served while it stays connected.

@@ -36,6 +36,8 @@ const CONTROL: &str = "nvidia-cuda-mps-control";
 
 /// The name of the daemon's socket among its pipes.
 const CONTROL_SOCKET: &str = "control";
+/// The first words of a daemon that listens, to the program that started it.
+const LISTENING: &str = "Listening on";
 /// The log that servers write.
 const SERVER_LOG: &str = "server.log";
 

@@ -10,19 +10,24 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use super::message::{Connection, Reply, Request};
-use super::{CONTROL, CONTROL_SOCKET, Folders, daemon};
+use super::{CONTROL, CONTROL_SOCKET, Folders, LISTENING, daemon};
+use crate::driver_version::DriverVersion;
 use crate::machine::{Machine, MachineError, VARIABLE};
 
 /// The folder within a machine's where `carma mps` keeps the daemon of each GPU.
 const OF_GPUS: &str = "mps";
 
-/// Runs as `nvidia-cuda-mps-control`. Its exit code is 1 if a command failed.
+const HELP_OF_VERSION_3: &str = "Commands of protocol version 3: server, namespace\n";
+
+/// Runs as `nvidia-cuda-mps-control`. It fails if there is no daemon, or one too many; refused commands are answers like any other.
 pub(crate) fn control(name: &Path, arguments: &[OsString]) -> ExitCode {
     let folder = Machine::folder_of(name);
     let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let done = match words.as_slice() {
         [] => pass_commands(&Folders::of(&folder), io::stdin().lock(), &mut io::stdout()),
         ["-d"] => start(&folder),
+        // The commands of the third version that NVIDIA documents. The stand-in has its help only, as no one has seen it run.
+        ["-p", "3", "-h"] if plays_version_3(&folder) => write!(io::stdout(), "{HELP_OF_VERSION_3}").map_err(|error| error.to_string()),
         ["-f"] => Machine::open(&folder)
             .map_err(|error| error.to_string())
             .and_then(|machine| daemon::run(machine, Folders::of(&folder)).map_err(|error| error.to_string())),
@@ -31,11 +36,16 @@ pub(crate) fn control(name: &Path, arguments: &[OsString]) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
-            // It may have no reader.
-            let _ = writeln!(io::stderr(), "{text}");
+            // NVIDIA's program prints errors of a start to its output. It may have no reader.
+            let _ = if words.is_empty() { writeln!(io::stderr(), "{text}") } else { writeln!(io::stdout(), "{text}") };
             ExitCode::FAILURE
         }
     }
+}
+
+fn plays_version_3(folder: &Path) -> bool {
+    let played = Machine::open(folder).and_then(|machine| machine.with(|state| state.header.driver));
+    played.is_ok_and(|number| DriverVersion::from_number(number) == DriverVersion::R615)
 }
 
 /// Starts a daemon in the background, and returns when it listens.
@@ -43,15 +53,16 @@ fn start(machine: &Path) -> Result<(), String> {
     let mut command = Command::new(machine.join("bin").join(CONTROL));
     // In its own process group, signals of our terminal do not end it.
     command.arg("-f").env(VARIABLE, machine).process_group(0);
-    let daemon = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| error.to_string())?;
-    let mut line = String::new();
-    let listens = daemon.stdout.is_some_and(|output| BufReader::new(output).read_line(&mut line).is_ok_and(|length| length > 0));
-    if listens {
+    let daemon = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    let Some(mut output) = daemon.stdout.map(BufReader::new) else { return Err(text) };
+    let read = output.read_line(&mut text).map_err(|error| error.to_string())?;
+    if read > 0 && text.starts_with(LISTENING) {
         return Ok(());
     }
-    let mut error = String::new();
-    daemon.stderr.and_then(|mut output| output.read_to_string(&mut error).ok());
-    Err(error.trim_end().to_owned())
+    // It reports an error, and ends.
+    output.read_to_string(&mut text).map_err(|error| error.to_string())?;
+    Err(text.trim_end().to_owned())
 }
 
 impl Machine {
@@ -83,7 +94,7 @@ fn stop(pipes: &Path) -> bool {
     let mut connection = Connection::new(stream);
     let answered = connection.send(&Request::Command("quit -t 0".to_owned())).and_then(|()| connection.receive());
     // Its end of the connection closes when it ends.
-    matches!(answered, Ok(Some(Reply::Answer { done: true, .. }))) && connection.receive::<Reply>().is_ok()
+    matches!(answered, Ok(Some(Reply::Answer(text))) if text.is_empty()) && connection.receive::<Reply>().is_ok()
 }
 
 /// Hands commands, a line each, to the daemon, and prints its answers.
@@ -91,22 +102,15 @@ fn pass_commands(folders: &Folders, commands: impl BufRead, output: &mut impl Wr
     let no_daemon = || "Cannot find MPS control daemon process".to_owned();
     let stream = UnixStream::connect(folders.socket()).map_err(|_| no_daemon())?;
     let mut connection = Connection::new(stream);
-    let mut refused = String::new();
-    for line in commands.lines().map_while(Result::ok).filter(|line| !line.trim().is_empty()) {
-        connection.send(&Request::Command(line.trim().to_owned())).map_err(|_| no_daemon())?;
-        match connection.receive() {
-            Ok(Some(Reply::Answer { text, done: true })) => write!(output, "{text}").map_err(|error| error.to_string())?,
-            Ok(Some(Reply::Answer { text, done: false })) => {
-                refused.push_str(&text);
-                continue;
-            }
-            _ => return Err(no_daemon()),
-        }
-        if line.trim_start().starts_with("quit") {
+    for line in commands.lines().map_while(Result::ok) {
+        connection.send(&Request::Command(line.clone())).map_err(|_| no_daemon())?;
+        let Ok(Some(Reply::Answer(text))) = connection.receive() else { return Err(no_daemon()) };
+        write!(output, "{text}").map_err(|error| error.to_string())?;
+        if text.is_empty() && line.trim_start().starts_with("quit") {
             // The daemon ends now; its end of the connection closes with it.
             let _ = connection.receive::<Reply>();
             break;
         }
     }
-    if refused.is_empty() { Ok(()) } else { Err(refused.trim_end().to_owned()) }
+    Ok(())
 }

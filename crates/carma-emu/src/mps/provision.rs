@@ -59,11 +59,16 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     amount.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// The same, written.
-pub(crate) fn amount(bytes: u64) -> String {
-    let whole = |shift: u32| bytes.is_multiple_of(1 << shift);
-    let (shift, unit) = [(30, "G"), (20, "M")].into_iter().find(|(shift, _)| whole(*shift)).unwrap_or((10, "K"));
-    format!("{}{unit}", bytes >> shift)
+/// A limit as the daemon reads it: leading digits, in GiB before a G and in MiB before anything else; 0 is no limit.
+pub(super) fn limit(text: &str) -> Option<u64> {
+    let digits = text.find(|each: char| !each.is_ascii_digit()).unwrap_or(text.len());
+    let shift = if text[digits..].starts_with(['G', 'g']) { 30 } else { 20 };
+    text[..digits].parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+}
+
+/// A limit as the daemon prints it: whole GiB from 1 GiB on, so that 1536 MiB reads 1G.
+pub(super) fn printed(bytes: u64) -> String {
+    if bytes >= 1 << 30 { format!("{}G", bytes >> 30) } else { format!("{}M", bytes >> 20) }
 }
 
 #[cfg(test)]
@@ -71,10 +76,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_read_and_written() {
+    fn amounts_of_clients_are_read() {
         assert_eq!(["4G", "512M", "100k"].map(bytes), [Some(4 << 30), Some(512 << 20), Some(100 << 10)]);
         assert_eq!(["", "G", "4", "-1G", "4T", "99999999999999G", "é"].map(bytes), [None; 7]);
-        assert_eq!([4 << 30, 1536 << 20, 3 << 10].map(amount), ["4G", "1536M", "3K"]);
+    }
+
+    #[test]
+    fn limits_are_read_and_printed_as_by_nvidias_daemon() {
+        let texts = ["10G", "2g", "1536M", "3m", "4", "1536K", "1.5G", "0M", "x", "", "99999999999999G"];
+        let mib = [10 << 10, 2 << 10, 1536, 3, 4, 1536, 1, 0, 0, 0, 0].map(|mib: u64| Some(mib << 20).filter(|bytes| *bytes > 0));
+        assert_eq!(texts.map(limit), mib);
+        assert_eq!([4 << 30, 1536 << 20, 1023 << 20].map(printed), ["4G", "1G", "1023M"]);
     }
 
     #[test]

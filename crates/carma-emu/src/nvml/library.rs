@@ -10,13 +10,14 @@ use nvml_wrapper_sys::bindings::nvmlReturn_t;
 use super::answer::{Answer, Code, finish, of_system, put, put_text};
 use super::declare::{aliases, calls};
 use super::{events, gpm};
+use crate::driver_version::DriverVersion;
 use crate::machine::Machine;
+use crate::state::State;
 
-/// The emulated version of the driver, marked as emulated in the text for people.
-pub(crate) const DRIVER: &str = "575.57.08";
-const NVML: &str = "12.575.57.08";
-/// CUDA 12.9.
-pub(crate) const CUDA: c_int = 12_090;
+/// The driver that the machine plays.
+const fn played(state: &State<'_>) -> DriverVersion {
+    DriverVersion::from_number(state.header.driver)
+}
 
 /// The machine, and how often the library was opened.
 static OPEN: Mutex<(Option<Arc<Machine>>, u32)> = Mutex::new((None, 0));
@@ -86,11 +87,11 @@ calls! {
         })
     }
 
-    fn nvmlSystemGetDriverVersion(version: *mut c_char, room: c_uint) { put_text(version, room, of_system(CALL, |_| Ok(DRIVER))) }
+    fn nvmlSystemGetDriverVersion(version: *mut c_char, room: c_uint) { put_text(version, room, of_system(CALL, |state| Ok(played(state).driver()))) }
 
-    fn nvmlSystemGetNVMLVersion(version: *mut c_char, room: c_uint) { put_text(version, room, of_system(CALL, |_| Ok(NVML))) }
+    fn nvmlSystemGetNVMLVersion(version: *mut c_char, room: c_uint) { put_text(version, room, of_system(CALL, |state| Ok(played(state).nvml()))) }
 
-    fn nvmlSystemGetCudaDriverVersion(version: *mut c_int) { put(version, of_system(CALL, |_| Ok(CUDA))) }
+    fn nvmlSystemGetCudaDriverVersion(version: *mut c_int) { put(version, of_system(CALL, |state| Ok(played(state).cuda()))) }
 
     fn nvmlSystemGetProcessName(pid: c_uint, name: *mut c_char, room: c_uint) {
         let answer = of_system(CALL, |_| {

@@ -17,6 +17,7 @@ mod health;
 mod held;
 mod identity;
 mod library;
+mod limits;
 mod memory;
 mod mig;
 mod modes;
@@ -28,4 +29,3 @@ mod topology;
 mod utilisation;
 
 pub(crate) use library::own_folder;
-pub(crate) use library::{CUDA, DRIVER};

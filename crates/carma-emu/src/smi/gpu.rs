@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use crate::driver_version::DriverVersion;
 use crate::machine::PROGRAMS;
 use crate::profile::Facts;
 use crate::readings::Readings;
@@ -11,6 +12,7 @@ use crate::state::{ContextKind, Memory, Place, State};
 /// A GPU now.
 #[derive(Debug)]
 pub(super) struct Gpu {
+    pub(super) driver: DriverVersion,
     pub(super) index: usize,
     pub(super) uuid: String,
     pub(super) bus_id: String,
@@ -68,6 +70,7 @@ impl Gpu {
         let mut apps: Vec<App> = state.contexts_at(Place::gpu(place)).map(app).collect();
         apps.sort_by_key(|app| app.pid);
         Self {
+            driver: DriverVersion::from_number(state.header.driver),
             index: place,
             uuid: record.uuid.get().to_owned(),
             bus_id: record.bus_id(),

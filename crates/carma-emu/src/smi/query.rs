@@ -5,7 +5,6 @@ use std::fmt;
 use super::Refusal;
 use super::arguments::invalid;
 use super::gpu::{App, Gpu};
-use crate::nvml::DRIVER;
 
 /// A field's value.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +88,7 @@ static GPU_FIELDS: [GpuField; 30] = [
     of_gpu(&["uuid", "gpu_uuid"], "", |gpu| Text(&gpu.uuid)),
     of_gpu(&["name", "gpu_name"], "", |gpu| Text(&gpu.facts.product)),
     of_gpu(&["pci.bus_id", "gpu_bus_id"], "", |gpu| Text(&gpu.bus_id)),
-    of_gpu(&["driver_version"], "", |_| Text(DRIVER)),
+    of_gpu(&["driver_version"], "", |gpu| Text(gpu.driver.driver())),
     of_gpu(&["compute_cap"], "", |gpu| Version(gpu.facts.capability)),
     of_gpu(&["memory.total"], "MiB", |gpu| Mebibytes(gpu.memory.total)),
     of_gpu(&["memory.reserved"], "MiB", |gpu| Mebibytes(gpu.memory.reserved)),

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::gpu::{App, Gpu};
-use crate::nvml::{CUDA, DRIVER};
 use crate::state::ContextKind;
 
 const WIDTHS: [usize; 3] = [41, 24, 22];
@@ -11,8 +10,10 @@ const ALL: usize = WIDTHS[0] + WIDTHS[1] + WIDTHS[2] + 2;
 
 /// The table.
 pub(super) fn table(gpus: &[&Gpu]) -> String {
-    let cuda = format!("{}.{}", CUDA / 1000, CUDA % 1000 / 10);
-    let title = format!(" NVIDIA-SMI {DRIVER:<22} Driver Version: {DRIVER:<14} CUDA Version: {cuda:<8}");
+    let version = gpus.first().map(|gpu| gpu.driver).unwrap_or_default();
+    let (driver, cuda) = (version.driver(), version.cuda());
+    let cuda = format!("{}.{}", cuda / 1000, cuda % 1000 / 10);
+    let title = format!(" NVIDIA-SMI {driver:<22} Driver Version: {driver:<14} CUDA Version: {cuda:<8}");
     let mut text = format!("+{}+\n|{title:<ALL$}|\n", "-".repeat(ALL));
     text += &rule('|', '-', '+');
     text += &line([" GPU  Name                 Persistence-M ", " Bus-Id          Disp.A ", " Volatile Uncorr. ECC "]);

@@ -1,11 +1,15 @@
 //! The memory layout of an image of the state.
 
-use super::records::{CallFault, ContextRecord, EventRecord, GpuRecord, Header, INSTANCES, NONE};
-use super::{CONTEXTS, EVENTS, FAULTS, State};
+use super::records::{CallFault, ContextRecord, EventRecord, GpuRecord, Header, INSTANCES, LimitRecord, NONE};
+use super::{CONTEXTS, EVENTS, FAULTS, LIMITS, State};
 
 /// The size that an image always uses: the contexts follow, of which only the first are used.
 const fn fixed(gpus: usize) -> usize {
-    size_of::<Header>() + gpus * size_of::<GpuRecord>() + EVENTS * size_of::<EventRecord>() + FAULTS * size_of::<CallFault>()
+    size_of::<Header>()
+        + gpus * size_of::<GpuRecord>()
+        + EVENTS * size_of::<EventRecord>()
+        + FAULTS * size_of::<CallFault>()
+        + LIMITS * size_of::<LimitRecord>()
 }
 
 /// Bytes of an image.
@@ -18,13 +22,15 @@ pub(super) fn view(image: &mut [u8], gpus: usize) -> State<'_> {
     let (header, rest) = image.split_at_mut(size_of::<Header>());
     let (gpus, rest) = rest.split_at_mut(gpus * size_of::<GpuRecord>());
     let (events, rest) = rest.split_at_mut(EVENTS * size_of::<EventRecord>());
-    let (faults, contexts) = rest.split_at_mut(FAULTS * size_of::<CallFault>());
+    let (faults, rest) = rest.split_at_mut(FAULTS * size_of::<CallFault>());
+    let (limits, contexts) = rest.split_at_mut(LIMITS * size_of::<LimitRecord>());
     State {
         header: bytemuck::from_bytes_mut(header),
         gpus: bytemuck::cast_slice_mut(gpus),
         table: bytemuck::cast_slice_mut(contexts),
         ring: bytemuck::cast_slice_mut(events),
         faults: bytemuck::cast_slice_mut(faults),
+        limits: bytemuck::cast_slice_mut(limits),
     }
 }
 

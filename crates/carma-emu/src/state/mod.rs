@@ -4,6 +4,7 @@ mod advance;
 mod contention;
 mod file;
 mod image;
+mod limits;
 mod mig;
 mod records;
 mod uuid;
@@ -12,8 +13,12 @@ mod visible;
 pub use carma_gpu::process_started as started;
 pub(crate) use contention::{MODEL, PHYSICS};
 pub use file::{SharedState, StateError};
+pub use limits::{MemoryLimits, NO_HARD_LIMIT};
 pub use mig::MigError;
-pub use records::{CallFault, ContextKind, ContextRecord, Engine, EventRecord, GpuRecord, Header, INSTANCES, InstanceRecord, NONE, Text};
+pub use records::{
+    CallFault, ContextKind, ContextRecord, Engine, EventRecord, GpuRecord, Header, INSTANCES, InstanceRecord, LimitRecord, MAX_GROUP, NONE,
+    Text,
+};
 pub(crate) use uuid::uuid;
 pub(crate) use visible::is_open_to;
 pub use visible::visible;
@@ -26,6 +31,8 @@ const CONTEXTS: usize = 8192;
 const EVENTS: usize = 256;
 /// Limit of simultaneous faults of driver calls.
 const FAULTS: usize = 32;
+/// Limit of control groups with memory limits; one with limits on several GPUs counts for each.
+const LIMITS: usize = 128;
 
 /// The system's monotonic clock in seconds: the same for all processes.
 pub(crate) fn clock() -> f64 {
@@ -44,6 +51,7 @@ pub struct State<'a> {
     ring: &'a mut [EventRecord],
     /// Driver calls that go wrong on purpose.
     pub faults: &'a mut [CallFault],
+    limits: &'a mut [LimitRecord],
 }
 
 /// A place for processes: a GPU, or an instance of it.

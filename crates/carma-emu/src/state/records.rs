@@ -5,7 +5,7 @@ use std::fmt;
 use bytemuck::{Pod, Zeroable};
 
 /// The version of the layout.
-pub(super) const LAYOUT: u32 = 3;
+pub(super) const LAYOUT: u32 = 4;
 /// The first bytes of a state.
 pub(super) const MAGIC: [u8; 8] = *b"carmaemu";
 /// Most MIG instances of a GPU.
@@ -74,6 +74,9 @@ pub struct Header {
     pub events: u64,
     /// Source of unique numbers.
     pub serial: u64,
+    /// The number of the driver's version: see [`crate::DriverVersion`].
+    pub driver: u32,
+    pub(super) padding: u32,
 }
 
 /// The activity of a GPU or an instance, now and so far.
@@ -231,6 +234,29 @@ pub struct CallFault {
     pub(super) padding: u32,
     /// The call's name; empty: any call.
     pub call: Text<56>,
+}
+
+/// Most bytes of the path of a control group, with its closing zero.
+pub const MAX_GROUP: usize = 224;
+
+/// The memory limits of a control group on a GPU.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub struct LimitRecord {
+    /// Whether it is set.
+    pub used: u32,
+    /// The GPU's place.
+    pub gpu: u32,
+    /// Guaranteed bytes.
+    pub soft: u64,
+    /// Bytes that are never exceeded.
+    pub hard: u64,
+    /// How often its processes were evicted.
+    pub evictions: u64,
+    /// The number of the group's folder: another group of the same name is not the same.
+    pub inode: u64,
+    /// The path of the group.
+    pub group: Text<MAX_GROUP>,
 }
 
 impl GpuRecord {

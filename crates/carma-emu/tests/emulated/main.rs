@@ -5,7 +5,9 @@
 mod allocation;
 mod clients;
 mod driver;
+mod memory_limits;
 mod mig;
+mod nvidia;
 mod nvml;
 mod nvml_events;
 mod nvml_faults;

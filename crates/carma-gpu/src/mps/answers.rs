@@ -31,6 +31,46 @@ pub fn percentage(answer: &str) -> Option<f64> {
     answer.trim().parse().ok().filter(|percentage| (0.0..=100.0).contains(percentage))
 }
 
+/// The limit in the answer to `get_default_device_pinned_mem_limit`, in MiB; none if there is no limit. From 1 GiB on, the daemon prints whole GiB.
+pub fn memory_limit(answer: &str) -> Option<u64> {
+    let answer = answer.trim();
+    let (amount, unit) = answer.split_at_checked(answer.len().checked_sub(1)?)?;
+    let scale = match unit {
+        "M" => 1,
+        "G" => 1024,
+        _ => return None,
+    };
+    amount.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+/// An answer that is no answer. The control program prints it to its output like any other, and exits with success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The daemon does not have this command.
+    UnknownCommand,
+    /// The daemon does not take it from this user.
+    Privilege,
+    /// There is no such server, or an argument is wrong.
+    Argument,
+}
+
+/// The refusal in an answer, in the words of driver 535's daemon.
+pub(super) fn refusal(answer: &str) -> Option<Refusal> {
+    let line = answer.lines().next()?.trim();
+    let begins = |words: &[&str]| words.iter().any(|words| line.starts_with(words));
+    if begins(&["Unknown command"]) {
+        Some(Refusal::UnknownCommand)
+    } else if begins(&["Not enough privilege", "Insufficient privileges"]) {
+        Some(Refusal::Privilege)
+    } else if line.starts_with("Server ") && line.trim_end_matches('!').ends_with("not found")
+        || begins(&["Invalid ", "A user id (UID) is required"])
+    {
+        Some(Refusal::Argument)
+    } else {
+        None
+    }
+}
+
 /// Whether the control program reports that there is no daemon.
 pub(super) fn says_no_daemon(text: &str) -> bool {
     text.contains("Cannot find MPS control daemon process")
@@ -56,10 +96,30 @@ mod tests {
 
     #[test]
     fn states_and_shares_are_read() {
-        let states = ["INITIALIZING\n", "ACTIVE\n", "FAULT\n", "Unknown command: get_server_status\n"].map(server_state);
+        let states = ["INITIALIZING\n", "ACTIVE\n", "FAULT\n", "Unknown command \"get_server_status\"\n"].map(server_state);
         assert_eq!(states, [Some(ServerState::Initializing), Some(ServerState::Active), Some(ServerState::Fault), None]);
         assert_eq!(percentage("50.0\n"), Some(50.0));
         assert_eq!(percentage("500\n"), None);
+        assert_eq!(["4G\n", "1023M\n", "\n", "Server 1 not found\n", "é"].map(memory_limit), [Some(4096), Some(1023), None, None, None]);
+    }
+
+    #[test]
+    fn refusals_are_told_from_answers() {
+        let cases = [
+            ("Unknown command \"get_server_status\"\n", Some(Refusal::UnknownCommand)),
+            ("Not enough privilege to execute quit command\n", Some(Refusal::Privilege)),
+            ("Insufficient privileges for UID 65534\n", Some(Refusal::Privilege)),
+            ("Server 1 not found\nServer 1 not found!\n1\n", Some(Refusal::Argument)),
+            ("Server not found\n", Some(Refusal::Argument)),
+            ("A user id (UID) is required to start a new server\n", Some(Refusal::Argument)),
+            ("", None),
+            ("100.0\n", None),
+            ("4G\n", None),
+            ("6472\n6473\n", None),
+        ];
+        for (answer, expected) in cases {
+            assert_eq!(refusal(answer), expected, "{answer}");
+        }
     }
 
     #[test]

@@ -10,8 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Flock, FlockType, fcntl_getlk};
 
-use super::answers::{ServerState, percentage, process_numbers, says_already_running, says_no_daemon, server_state};
+use super::answers::{
+    Refusal, ServerState, memory_limit, percentage, process_numbers, refusal, says_already_running, says_no_daemon, server_state,
+};
 use super::error::MpsError;
 use super::health::Server;
 use super::limits::ClientLimits;
@@ -24,8 +27,8 @@ use crate::ownership::process_user;
 
 /// NVIDIA's control program of MPS.
 pub const PROGRAM: &str = "nvidia-cuda-mps-control";
-/// The daemon's pid file among its pipes.
-pub(super) const PID_FILE: &str = "nvidia-cuda-mps-control.pid";
+/// The file among its pipes that the daemon keeps locked.
+pub(super) const LOCK_FILE: &str = "control_lock";
 /// The system's longest name of a socket, less that of the daemon's own with the longest name, `control_privileged`.
 const MAX_FOLDER: usize = 107 - 19;
 /// The time between checks for a daemon that starts.
@@ -86,7 +89,13 @@ impl MpsControl {
         if !status.success() {
             return Err(refused("-d", &answer));
         }
-        self.wait_until_it_answers()?;
+        let ready = self.wait_until_it_answers().and_then(|()| self.set_defaults(defaults));
+        // A daemon with other limits than the requested ones must not serve.
+        ready.inspect_err(|_| drop(self.stop(Duration::ZERO)))
+    }
+
+    /// Sets the limits of later clients, and reads them back: the daemon reports no wrong value.
+    fn set_defaults(&self, defaults: ClientLimits) -> Result<(), MpsError> {
         if let Some(percent) = defaults.active_threads {
             self.command(&format!("set_default_active_thread_percentage {percent}"))?;
             let (question, wanted) = ("get_default_active_thread_percentage", f64::from(percent));
@@ -95,6 +104,10 @@ impl MpsControl {
         }
         if let Some(memory) = defaults.memory {
             self.command(&format!("set_default_device_pinned_mem_limit 0 {}M", memory.0))?;
+            let question = "get_default_device_pinned_mem_limit 0";
+            let answer = self.command(question)?;
+            let is_set = |set: &u64| *set == memory.0 || memory.0 >= 1024 && *set == memory.0 / 1024 * 1024;
+            memory_limit(&answer).filter(is_set).ok_or_else(|| refused(question, &answer))?;
         }
         Ok(())
     }
@@ -110,7 +123,8 @@ impl MpsControl {
         }
     }
 
-    /// Starts a server for a user, so that the first client need not wait for it.
+    /// Starts a server for a user, so that the first client need not wait for it. The daemon answers before the server runs, and also if the
+    /// server cannot start.
     pub fn start_server(&self, user: u32) -> Result<(), MpsError> {
         self.command(&format!("start_server -uid {user}")).map(drop)
     }
@@ -129,6 +143,8 @@ impl MpsControl {
         match asked {
             Ok(_) | Err(MpsError::NotRunning(_)) => {}
             Err(error @ MpsError::Forbidden { .. }) => return Err(error),
+            // The program fails, without a word, when a server did not end well; the daemon is gone all the same.
+            Err(MpsError::Refused { answer, .. }) if answer.is_empty() => {}
             Err(_) => all().for_each(Process::kill),
         }
         let until = Instant::now() + self.deadline;
@@ -138,11 +154,12 @@ impl MpsControl {
         left.iter().find(|process| !process.ends_within(self.deadline)).map_or(Ok(()), |stuck| Err(MpsError::Stuck(stuck.pid())))
     }
 
-    /// The daemon's process, from its pid file.
+    /// The daemon's process: the holder of the lock among its pipes, as the kernel knows it. The daemon of driver 535 has no pid file.
     pub(super) fn daemon(&self) -> Option<Process> {
-        let pid = fs::read_to_string(self.pipes.join(PID_FILE)).ok()?.trim().parse().ok()?;
+        let lock = File::open(self.pipes.join(LOCK_FILE)).ok()?;
+        let holder = fcntl_getlk(lock, &Flock::from(FlockType::WriteLock)).ok()??.pid?;
         let name = self.program.file_name()?.to_str()?.to_owned();
-        Process::find(pid).filter(|process| process.name() == Some(name))
+        Process::find(holder.as_raw_nonzero().get().cast_unsigned()).filter(|process| process.name() == Some(name))
     }
 
     /// Sends a command to the daemon, and returns the answer.
@@ -152,10 +169,12 @@ impl MpsControl {
 
     fn ask(&self, command: &str, deadline: Duration) -> Result<String, MpsError> {
         let (status, answer) = self.run(command, Some(command), deadline)?;
-        match status.success() {
+        match (refusal(&answer), status.success()) {
             _ if says_no_daemon(&answer) => Err(self.absent()),
-            true => Ok(answer),
-            false => Err(refused(command, &answer)),
+            (None, true) => Ok(answer),
+            (Some(Refusal::UnknownCommand), _) => Err(MpsError::UnknownCommand { command: command.to_owned() }),
+            (Some(Refusal::Privilege), _) => Err(self.forbidden()),
+            (Some(Refusal::Argument), _) | (None, false) => Err(refused(command, &answer)),
         }
     }
 
@@ -181,9 +200,11 @@ impl MpsControl {
     }
 
     fn server_state(&self, server: u32) -> Result<ServerState, MpsError> {
-        let answer = self.command(&format!("get_server_status {server}"))?;
-        // Daemons from before 2021 lack this command; a listed server counts as active.
-        Ok(server_state(&answer).unwrap_or(ServerState::Active))
+        match self.command(&format!("get_server_status {server}")) {
+            // The daemon of driver 535 lacks this command; a listed server counts as active.
+            Err(MpsError::UnknownCommand { .. }) => Ok(ServerState::Active),
+            answer => answer.map(|answer| server_state(&answer).unwrap_or(ServerState::Active)),
+        }
     }
 
     /// Runs the control program, to start the daemon or with a command for it.
@@ -202,6 +223,15 @@ impl MpsControl {
     pub fn pipes(&self) -> &Path {
         &self.pipes
     }
+}
+
+/// Whether a control program knows the third version of MPS (driver 615 on), which has named servers and namespaces. It is asked for its help
+/// only: no daemon is needed, and none is started.
+pub fn knows_version_3(program: &Path) -> bool {
+    let mut call = Command::new(program);
+    call.args(["-p", "3", "-h"]);
+    let said = run(call, "", DEADLINE).ok().flatten();
+    said.is_some_and(|(status, text)| status.success() && ["server", "namespace"].iter().all(|word| text.contains(word)))
 }
 
 /// Makes a folder that clients of all users can enter, independent of our umask.

@@ -53,6 +53,12 @@ pub enum MpsError {
         /// The deadline that passed.
         after: Duration,
     },
+    /// It does not have this command: it belongs to an older driver.
+    #[error("the MPS control daemon does not know {command:?}: it comes with an older driver")]
+    UnknownCommand {
+        /// The command.
+        command: String,
+    },
     /// It refused, or its answer is not understood.
     #[error("the MPS control daemon answered {command:?} with {answer:?}")]
     Refused {

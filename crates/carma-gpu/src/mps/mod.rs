@@ -16,8 +16,8 @@ mod limits;
 mod rights;
 mod watch;
 
-pub use answers::{ServerState, percentage, process_numbers, server_state};
-pub use control::{MpsControl, PROGRAM};
+pub use answers::{ServerState, memory_limit, percentage, process_numbers, server_state};
+pub use control::{MpsControl, PROGRAM, knows_version_3};
 pub use error::MpsError;
 pub use failure::MpsFailure;
 pub use health::{Health, Server};

@@ -106,6 +106,20 @@ go_gc_duration_seconds{quantile="0"} 2.6e-05
     }
 
     #[test]
+    fn published_pages_of_instances_are_read() {
+        let read = read_counters(include_str!("samples/exporter-mig.txt"), Instant::now());
+        let value = |gpu: &str, instance, field| {
+            let unit = Unit { gpu: format!("GPU-00000000-0000-0000-0000-0000000000{gpu}").parse().unwrap(), instance };
+            read[&unit].get(by_exported_name(field).unwrap())
+        };
+        assert_eq!(read.len(), 4, "two instances, another GPU's, and a GPU; memory is no counter: {read:?}");
+        assert_eq!([7, 8].map(|instance| value("1a", Some(instance), "DCGM_FI_PROF_GR_ENGINE_ACTIVE")), [Some(0.0); 2]);
+        assert_eq!(value("30", Some(1), "DCGM_FI_PROF_GR_ENGINE_ACTIVE"), Some(0.381_124));
+        assert_eq!(value("30", Some(1), "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"), Some(0.022_137));
+        assert_eq!(value("1b", None, "DCGM_FI_PROF_DRAM_ACTIVE"), Some(0.0));
+    }
+
+    #[test]
     fn damaged_pages_are_read_as_far_as_possible() {
         for end in 0..PAGE.len() {
             read_counters(&PAGE[..end], Instant::now());

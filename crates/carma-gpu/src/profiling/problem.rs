@@ -31,6 +31,9 @@ pub enum Problem {
     /// There is no host engine.
     #[error("dcgmi finds no DCGM host engine")]
     NoHostEngine,
+    /// The host engine has not loaded its profiling module.
+    #[error("the DCGM host engine has not loaded its profiling module, which needs root")]
+    ModuleNotLoaded,
     /// The host engine does not give the fields.
     #[error("the DCGM host engine refuses to watch the counters: {0}")]
     NotWatched(String),
@@ -72,6 +75,8 @@ impl Problem {
             Self::NoHostEngine
         } else if says(&["permission", "not permitted", "root"]) {
             Self::AdministratorsOnly
+        } else if says(&["module of dcgm that is not currently loaded"]) {
+            Self::ModuleNotLoaded
         } else if lower.starts_with("error setting watches") {
             let result = line.split_once("Result:").map_or(line, |(_, result)| result);
             Self::NotWatched(result.trim().to_owned())
@@ -85,7 +90,7 @@ impl Problem {
         match self {
             Self::NotInstalled(_) => Some("apt install datacenter-gpu-manager-4-core && systemctl enable --now nvidia-dcgm"),
             Self::NoHostEngine => Some("systemctl enable --now nvidia-dcgm"),
-            Self::Ended(_) | Self::Silent => Some("systemctl restart nvidia-dcgm"),
+            Self::Ended(_) | Self::Silent | Self::ModuleNotLoaded => Some("systemctl restart nvidia-dcgm"),
             // The module reads its options when it is loaded.
             Self::AdministratorsOnly => {
                 Some("echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 > /etc/modprobe.d/nvidia-profiling.conf && reboot")
@@ -118,6 +123,8 @@ mod tests {
             Some(Problem::NotWatched("The third-party Profiling module returned an unrecoverable error".to_owned()))
         );
         assert_eq!(problem("Error setting watches. Result: Operation not permitted"), Some(Problem::AdministratorsOnly));
+        let not_loaded = "Error setting watches. Result: -33: This request is serviced by a module of DCGM that is not currently loaded";
+        assert_eq!(problem(not_loaded), Some(Problem::ModuleNotLoaded));
         assert_eq!(problem("Error: Invalid entity"), Some(Problem::Dcgmi("Error: Invalid entity".to_owned())));
         assert_eq!(problem("GPU 0     N/A"), None);
     }

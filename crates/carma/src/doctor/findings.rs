@@ -20,6 +20,10 @@ pub(crate) struct Facts {
     pub(crate) sources: Vec<SourceReport>,
     /// MPS' control program.
     pub(crate) mps: Option<PathBuf>,
+    /// Whether it knows the third version of MPS.
+    pub(crate) mps_version_3: bool,
+    /// Whether the driver can enforce memory limits of control groups.
+    pub(crate) limits_memory: bool,
     /// Whether we may change the driver's settings.
     pub(crate) root: bool,
     /// Environment variables that may be misread.
@@ -167,7 +171,17 @@ fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {
     let mig_capable = inventory.gpus.iter().filter(|gpu| gpu.mig.is_some()).count();
     let rights = if facts.root { "" } else { "; changing them needs root" };
     let mig = (mig_capable > 0).then(|| finding(Health::Ok, format!("{mig_capable} GPUs can be cut into MIG instances{rights}"), None));
-    std::iter::once(mps).chain(mig).collect()
+    let version_3 = facts.mps_version_3.then(|| {
+        finding(
+            Health::Note,
+            "this driver has MPS v3 (named servers, namespaces): CARMA uses the MPS of before, which works beside it",
+            None,
+        )
+    });
+    let limits = facts
+        .limits_memory
+        .then(|| finding(Health::Note, "this driver can enforce memory limits of control groups: CARMA does not set them yet", None));
+    std::iter::once(mps).chain(version_3).chain(limits).chain(mig).collect()
 }
 
 /// GPU counts by model: `3 GPUs: 2 x A, 1 x B`.
@@ -217,6 +231,8 @@ mod tests {
             cards: 1,
             sources,
             mps: None,
+            mps_version_3: false,
+            limits_memory: false,
             root: false,
             warnings: Vec::new(),
             enforced: Enforced::default(),
@@ -239,6 +255,8 @@ mod tests {
             cards,
             sources: Vec::new(),
             mps: None,
+            mps_version_3: false,
+            limits_memory: false,
             root: true,
             enforced: Enforced { memory: true, cpus: true, processes: true, gpus: true },
             warnings: Vec::new(),

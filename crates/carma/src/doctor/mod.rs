@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::Result;
+use carma_gpu::mps::knows_version_3;
 use carma_gpu::profiling::{Profiler, SourceReport, SourceState, Target};
 use carma_gpu::{Driver, Inventory, find_program};
 use carma_manager::places::Places;
-use carma_manager::supervise::enforceable;
+use carma_manager::supervise::{Enforced, enforceable};
 use clap::Args;
 use findings::{Facts, Finding, Health, findings};
 
@@ -67,17 +68,24 @@ fn gather() -> Facts {
     let root = rustix::process::geteuid().is_root();
     let Ok((driver, world)) = found else {
         let why = real().err().unwrap_or_default();
-        return Facts { driver: Err(why), cards, sources: Vec::new(), mps: None, root, warnings: Vec::new(), enforced };
+        return without_driver(why, cards, root, enforced);
     };
     match driver.inventory() {
         Ok(inventory) => {
             let mps = program("nvidia-cuda-mps-control", &world);
+            let mps_version_3 = mps.as_deref().is_some_and(knows_version_3);
+            let limits_memory = inventory.gpus.first().is_some_and(|gpu| driver.limits_memory(&gpu.uuid));
             let warnings = driver.limits().allocation.warnings(&inventory);
             let sources = sources(driver, &inventory, &world);
-            Facts { sources, driver: Ok((world, inventory)), cards, mps, root, warnings, enforced }
+            Facts { sources, driver: Ok((world, inventory)), cards, mps, mps_version_3, limits_memory, root, warnings, enforced }
         }
-        Err(error) => Facts { driver: Err(error.to_string()), cards, sources: Vec::new(), mps: None, root, warnings: Vec::new(), enforced },
+        Err(error) => without_driver(error.to_string(), cards, root, enforced),
     }
+}
+
+fn without_driver(why: String, cards: usize, root: bool, enforced: Enforced) -> Facts {
+    let (sources, warnings) = (Vec::new(), Vec::new());
+    Facts { driver: Err(why), cards, sources, mps: None, mps_version_3: false, limits_memory: false, root, warnings, enforced }
 }
 
 /// Sources of counters, after every source had time to deliver some.

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use carma_emu::fault::Fault;
 use carma_emu::state::{ContextKind, Place, State, StateError};
-use carma_emu::{Machine, MachineError, Profile, Profiling};
+use carma_emu::{DriverVersion, Machine, MachineError, Profile, Profiling};
 use carma_gpu::{Ownership, ownership};
 use carma_sim::{Servers, ServersError};
 use clap::Args;
@@ -27,6 +27,10 @@ pub(super) struct UpArguments {
     /// Emulated seconds a second: 60 is an hour of training in a minute
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     speed: f64,
+    /// The driver to play: 575, or 615, which enforces memory limits of
+    /// control groups
+    #[arg(long, default_value = "575")]
+    driver: DriverVersion,
 }
 
 fn servers(text: &str) -> Result<Servers, String> {
@@ -47,7 +51,7 @@ pub(super) struct DownArguments {
 /// Makes a server, and prints how to use it.
 pub(super) fn up(arguments: &UpArguments, folder: &Path) -> Result<()> {
     let program = env::current_exe().context("cannot find this program")?;
-    Machine::create(folder, &arguments.gpus, arguments.speed, Some(&program))?;
+    Machine::create(folder, &arguments.gpus, arguments.speed, Some(&program))?.set_driver(arguments.driver)?;
     let gpus = arguments.gpus.gpus() as usize;
     let (are, them) = if gpus == 1 { ("is", "it") } else { ("are", "them") };
     eprintln!("carma: {} {are} emulated in {}. To use {them}:", count(gpus, "GPU"), folder.display());

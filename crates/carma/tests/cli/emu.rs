@@ -1,6 +1,7 @@
 //! Emulated GPUs with real processes on them. Time runs fast there, so that a job takes a second.
 
 mod faults;
+mod limits;
 mod removal;
 mod rights;
 mod train;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use carma_emu::Machine;
 use carma_emu::state::{ContextKind, ContextRecord, started};
+use carma_emu::{DriverVersion, Machine};
 use carma_testing::{Missing, skip};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -202,6 +202,22 @@ fn the_doctor_lists_the_gpus() {
     insta::assert_snapshot!("doctor", without_limits(&server.shows(&["doctor"])));
     let findings: Value = serde_json::from_str(&server.shows(&["doctor", "--json"])).unwrap();
     assert_eq!(findings[0]["health"], "ok");
+}
+
+#[test]
+fn the_doctor_knows_what_later_drivers_have() {
+    let server = Server::new("1xA100-40GB");
+    let said = |server: &Server| server.shows(&["doctor"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let before = said(&server);
+    assert!(
+        before.contains("driver 575.57.08 with CUDA 12.9") && !before.contains("MPS v3") && !before.contains("memory limits"),
+        "{before}"
+    );
+    server.machine.set_driver(DriverVersion::R615).unwrap();
+    let later = said(&server);
+    for words in ["with CUDA 13.4", "this driver has MPS v3", "this driver can enforce memory limits of control groups"] {
+        assert!(later.contains(words), "{words}: {later}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod gpus;
 mod manager;
 mod manual;
 mod mps;
+mod nvidia;
 mod pilots;
 mod profile;
 mod progress;

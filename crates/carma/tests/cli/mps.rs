@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use carma_core::{MiB, Verdict};
 use carma_emu::Machine;
 use carma_emu::cuda::{CudaError, MpsConnection, MpsSettings, Program, Rank, visible};
-use carma_gpu::mps::{ClientLimits, Health, MpsControl, MpsError, MpsFailure, ServerDied, Watch};
+use carma_gpu::mps::{ClientLimits, Health, MpsControl, MpsError, MpsFailure, ServerDied, ServerState, Watch};
 use carma_gpu::{ComputeAccess, ComputeModeChange, DEADLINE, DeviceUuid, Driver, process_started};
 use carma_sim::Catalogue;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
 use tempfile::TempDir;
 
 /// More than anything takes on a busy machine.
@@ -52,7 +52,7 @@ impl Bench {
     }
 
     fn daemon(&self) -> u32 {
-        fs::read_to_string(self.control.pipes().join("nvidia-cuda-mps-control.pid")).unwrap().trim().parse().unwrap()
+        daemon(self.control.pipes()).unwrap()
     }
 
     fn log(&self, name: &str) -> String {
@@ -97,6 +97,12 @@ impl Drop for Bench {
         let _ = self.control.stop(Duration::ZERO);
         let _ = Machine::remove(self.machine.folder());
     }
+}
+
+/// The daemon with these pipes: the holder of their lock.
+pub(crate) fn daemon(pipes: &Path) -> Option<u32> {
+    let holder = fcntl_getlk(fs::File::open(pipes.join("control_lock")).ok()?, &Flock::from(FlockType::WriteLock)).unwrap()?;
+    holder.pid.map(|pid| pid.as_raw_nonzero().get().cast_unsigned())
 }
 
 fn signal(pid: u32, signal: Signal) {
@@ -282,27 +288,28 @@ fn the_program_speaks_as_nvidias_does() {
     let message = |code: i32, out: &str, err: &str| (code, out.to_owned(), err.to_owned());
     assert_eq!(run(&[], "get_server_list\n"), message(1, "", "Cannot find MPS control daemon process\n"));
     assert_eq!(run(&["-d"], ""), message(0, "", ""));
-    assert_eq!(run(&["-d"], ""), message(1, "", "An instance of this daemon is already running\n"));
+    assert_eq!(run(&["-d"], ""), message(1, "An instance of this daemon is already running\n", ""));
     assert_eq!(run(&[], "get_server_list\n"), message(0, "", ""));
     let user = rustix::process::getuid().as_raw();
     assert_eq!(run(&[], &format!("start_server -uid {user}\n")), message(0, "", ""));
     let (_, server, _) = run(&[], "get_server_list\n");
     let server = server.trim();
+    until("the server serves", || run(&[], &format!("get_server_status {server}\n")).1 == "ACTIVE\n");
     let shown =
         Command::new(bench.machine.programs().join("nvidia-smi")).args(["--query-compute-apps=name", "--format=csv,noheader"]).output();
     assert_eq!(String::from_utf8(shown.unwrap().stdout).unwrap(), "nvidia-cuda-mps-server\n".repeat(2));
     let several = format!("get_server_status {server}\nset_active_thread_percentage {server} 30\nget_active_thread_percentage {server}\n");
     assert_eq!(run(&[], &several), message(0, "ACTIVE\n30.0\n30.0\n", ""));
-    assert_eq!(run(&[], "get_client_list 1\n"), message(1, "", "Server 1 not found\n"));
-    assert_eq!(run(&[], "make_coffee\n"), message(1, "", "Invalid command: make_coffee\n"));
+    // It reports errors like answers.
+    assert_eq!(run(&[], "get_client_list 1\n"), message(0, "Server 1 not found\n", ""));
+    assert_eq!(run(&[], "make_coffee\n"), message(0, "Unknown command \"make_coffee\"\n", ""));
     assert_eq!(run(&[], &format!("shutdown_server {server}\n")), message(0, "", ""));
     until("the server ends", || run(&[], "get_server_list\n").1.is_empty());
     assert_eq!(run(&[], "quit\n"), message(0, "", ""));
     assert_eq!(run(&[], "get_server_list\n"), message(1, "", "Cannot find MPS control daemon process\n"));
     // The removal of a machine ends its daemon.
     assert_eq!(run(&["-d"], ""), message(0, "", ""));
-    let daemon: u32 =
-        fs::read_to_string(bench.machine.folder().join("nvidia-mps/nvidia-cuda-mps-control.pid")).unwrap().trim().parse().unwrap();
+    let daemon = daemon(&bench.machine.folder().join("nvidia-mps")).unwrap();
     Machine::remove(bench.machine.folder()).unwrap();
     until("the daemon ends", || process_started(daemon).is_none());
     assert!(!bench.machine.folder().exists());
@@ -343,6 +350,10 @@ fn a_gpu_kept_for_mps_takes_clients_only_and_is_given_back() {
     change.make(&driver).unwrap();
     assert_eq!(driver.compute_mode(&bench.gpu).unwrap(), ComputeAccess::ExclusiveProcess);
     bench.control.start_server(rustix::process::getuid().as_raw()).unwrap();
+    until(
+        "the server has the GPU",
+        || matches!(bench.control.health(), Ok(Health::Serving(server)) if server.state == ServerState::Active),
+    );
     assert!(matches!(bench.train(None), Err(CudaError::Unavailable)));
     drop(bench.client());
     // A manager that was restarted has only what it wrote down.

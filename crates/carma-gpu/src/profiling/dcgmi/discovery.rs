@@ -67,6 +67,16 @@ mod tests {
     }
 
     #[test]
+    fn a_published_list_without_names_is_read() {
+        let listed = gpus(include_str!("samples/discovery-l-null.txt"));
+        let expected = [
+            (Entity::Gpu(0), unit("GPU-00000000-0000-0000-0000-00000000004c", None)),
+            (Entity::Gpu(1), unit("GPU-00000000-0000-0000-0000-00000000005d", None)),
+        ];
+        assert_eq!(listed, expected);
+    }
+
+    #[test]
     fn instances_belong_to_their_gpu() {
         let listed = instances(include_str!("samples/discovery-c.txt"));
         let gpu = "GPU-5fd15f35-e148-2992-4ecb-9825e534f253";

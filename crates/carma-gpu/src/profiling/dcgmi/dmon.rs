@@ -128,6 +128,28 @@ mod tests {
     }
 
     #[test]
+    fn published_rows_of_instances_are_read() {
+        assert_eq!(
+            read(include_str!("samples/dmon-mig.txt")),
+            [
+                "Instance(21): GRACT Some(0.0), SMACT Some(0.0), SMOCC Some(0.0), TENSO Some(0.0)",
+                "Instance(29): GRACT Some(0.495), SMACT Some(0.49), SMOCC Some(0.061), TENSO Some(0.468)",
+                "Instance(28): GRACT Some(0.993), SMACT Some(0.987), SMOCC Some(0.123), TENSO Some(0.94)",
+            ]
+        );
+    }
+
+    #[test]
+    fn errors_below_a_published_head_are_read() {
+        let heads = ["# Entity  GRACT\n      Id       \n", "#Entity   SMACT        \nID                     \n"];
+        let result = "The third-party Profiling module returned an unrecoverable error";
+        for head in heads {
+            let said = read(&format!("{head}Error setting watches. Result: {result}\n"));
+            assert_eq!(said, [format!("the DCGM host engine refuses to watch the counters: {result}")]);
+        }
+    }
+
+    #[test]
     fn version_2_aligns_to_the_right_and_shows_units() {
         let text = "# Entity  POWER  TOTEC  GRACT\n      Id      W     mJ\n    GPU 0  52.1           0.902\n   GPU-I 3    N/A    N/A  0.250\n  GPU-CI 3                0.125\n";
         assert_eq!(

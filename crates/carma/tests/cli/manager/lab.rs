@@ -21,11 +21,11 @@ use carma_manager::supervise::Enforced;
 use tempfile::TempDir;
 
 /// Long enough for the slowest machine.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
-pub(super) struct Lab {
+pub(crate) struct Lab {
     folder: TempDir,
-    pub(super) machine: Machine,
+    pub(crate) machine: Machine,
     configuration: Configuration,
     observes: bool,
     limits: Limits,
@@ -34,7 +34,7 @@ pub(super) struct Lab {
 
 impl Lab {
     /// Emulated GPUs with this time factor, and a manager with this configuration.
-    pub(super) fn new(gpus: &str, speed: f64, configuration: &str) -> Self {
+    pub(crate) fn new(gpus: &str, speed: f64, configuration: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let machine = folder.path().join("machine");
         let machine = Machine::create(&machine, &gpus.parse().unwrap(), speed, Some(program())).unwrap();
@@ -44,7 +44,7 @@ impl Lab {
         lab
     }
 
-    pub(super) fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         let places = Places::at(self.folder.path());
         // The previous engine may still prune old jobs in this process.
         let store = Arc::new(until(|| Store::open(places.database()).ok()));
@@ -76,17 +76,17 @@ impl Lab {
     }
 
     /// Sets the configuration of the next manager.
-    pub(super) fn configure(&mut self, configuration: &str) {
+    pub(crate) fn configure(&mut self, configuration: &str) {
         self.configuration = Configuration::parse(configuration).unwrap();
     }
 
     /// Limits the GPUs of the next manager.
-    pub(super) fn limit(&mut self, limits: Limits) {
+    pub(crate) fn limit(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
     /// Stops the manager; jobs go on.
-    pub(super) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         if let Some((engine, handle, reader)) = self.running.take() {
             block_on(handle.shutdown(Shutdown::default())).unwrap();
             drop((handle, reader));
@@ -94,30 +94,30 @@ impl Lab {
         }
     }
 
-    pub(super) fn observing(mut self) -> Self {
+    pub(crate) fn observing(mut self) -> Self {
         self.stop();
         self.observes = true;
         self.start();
         self
     }
 
-    pub(super) fn record(&self) -> std::path::PathBuf {
+    pub(crate) fn record(&self) -> std::path::PathBuf {
         self.folder.path().join("record.jsonl")
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    pub(super) fn handle(&self) -> &Handle {
+    pub(crate) fn handle(&self) -> &Handle {
         &self.running.as_ref().unwrap().1
     }
 
-    pub(super) fn reader(&self) -> &Reader {
+    pub(crate) fn reader(&self) -> &Reader {
         &self.running.as_ref().unwrap().2
     }
 
-    pub(super) fn shell(&self, script: &str) -> JobRequest {
+    pub(crate) fn shell(&self, script: &str) -> JobRequest {
         let words = ["sh", "-c", script].map(str::to_owned).to_vec();
         let mut request = JobRequest::new(JobCommand::Program(words), self.folder.path());
         request.environment.insert("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
@@ -125,37 +125,37 @@ impl Lab {
     }
 
     /// A job that needs no GPU.
-    pub(super) fn shell_job(&self, script: &str) -> JobRequest {
+    pub(crate) fn shell_job(&self, script: &str) -> JobRequest {
         let mut request = self.shell(script);
         request.resources.gpus = 0;
         request
     }
 
     /// A training-like job on emulated GPUs.
-    pub(super) fn train(&self, arguments: &str) -> JobRequest {
+    pub(crate) fn train(&self, arguments: &str) -> JobRequest {
         self.shell(&format!("exec {} emu train {arguments}", program().display()))
     }
 
-    pub(super) fn try_submit(&self, jobs: Vec<JobRequest>) -> Result<Vec<JobId>, Problem> {
+    pub(crate) fn try_submit(&self, jobs: Vec<JobRequest>) -> Result<Vec<JobId>, Problem> {
         self.accepted(jobs).map(|accepted| accepted.jobs)
     }
 
     /// Submits jobs together and returns their notes.
-    pub(super) fn accepted(&self, jobs: Vec<JobRequest>) -> Result<Submitted, Problem> {
+    pub(crate) fn accepted(&self, jobs: Vec<JobRequest>) -> Result<Submitted, Problem> {
         let jobs = ValidJobs::new(jobs).map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
         block_on(self.handle().submit(me(), jobs, None))
     }
 
-    pub(super) fn submit(&self, request: JobRequest) -> JobId {
+    pub(crate) fn submit(&self, request: JobRequest) -> JobId {
         self.try_submit(vec![request]).unwrap()[0]
     }
 
-    pub(super) fn job(&self, job: JobId) -> JobHistory {
+    pub(crate) fn job(&self, job: JobId) -> JobHistory {
         self.reader().job(job).unwrap().unwrap()
     }
 
     /// Waits until a job has ended.
-    pub(super) fn outcome(&self, job: JobId) -> Outcome {
+    pub(crate) fn outcome(&self, job: JobId) -> Outcome {
         until(|| self.job(job).job.job.state.outcome().cloned())
     }
 }
@@ -167,20 +167,20 @@ impl Drop for Lab {
     }
 }
 
-pub(super) fn program() -> &'static Path {
+pub(crate) fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_carma"))
 }
 
-pub(super) fn me() -> Owner {
+pub(crate) fn me() -> Owner {
     let uid = rustix::process::getuid().as_raw();
     Owner { uid, gid: rustix::process::getgid().as_raw(), name: if uid == 0 { "root".to_owned() } else { "me".to_owned() } }
 }
 
-pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-pub(super) fn until<T>(mut condition: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(mut condition: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + TIMEOUT;
     loop {
         if let Some(found) = condition() {

@@ -21,7 +21,7 @@ impl Lab {
         queue.jobs.into_iter().find(|row| row.id == job).and_then(|row| row.reason).unwrap_or_default()
     }
 
-    fn printed(&self, job: JobId) -> String {
+    pub(crate) fn printed(&self, job: JobId) -> String {
         let attempt = self.job(job).attempts[0].attempt;
         fs::read_to_string(AttemptFolder::of(self.folder(), attempt).output()).unwrap()
     }
