@@ -169,11 +169,13 @@ impl<D: Decider> World<'_, D> {
             let Some(resident) = gpu_state.place_of(ProcessRef::Rank { process: place, rank }) else { continue };
             let Resident { facts, memory, .. } = gpu_state.residents[resident];
             let wanted = facts.peak().share(Fraction::clamped(share));
-            let more = wanted - memory;
-            if more > gpu_state.free() {
+            // On a full GPU, PyTorch frees its cache before it gives up.
+            let least = facts.peak().share(Fraction::clamped(share * (1.0 - self.setup.physics.cached)));
+            let free = gpu_state.free();
+            if least - memory > free {
                 return self.exit(place, Verdict::OutOfMemory);
             }
-            gpu_state.take(resident, more);
+            gpu_state.take(resident, (wanted - memory).min(free));
             gpu_state.processes_changed = true;
             self.touch(gpu);
         }
