@@ -170,9 +170,9 @@ impl<D: Decider> World<'_, D> {
             let Resident { facts, memory, .. } = gpu_state.residents[resident];
             let wanted = facts.peak().share(Fraction::clamped(share));
             // On a full GPU, PyTorch frees its cache before it gives up.
-            let least = facts.peak().share(Fraction::clamped(share * (1.0 - self.setup.physics.cached)));
+            let without_cache = facts.peak().share(Fraction::clamped(share * (1.0 - self.setup.physics.cached)));
             let free = gpu_state.free();
-            if least - memory > free {
+            if without_cache - memory > free {
                 return self.exit(place, Verdict::OutOfMemory);
             }
             gpu_state.take(resident, (wanted - memory).min(free));
