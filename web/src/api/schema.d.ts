@@ -1775,7 +1775,20 @@ export interface components {
             obstacle: "little_gain";
             /**
              * Format: int32
-             * @description What it would add, in percent of a job that has its GPU for itself.
+             * @description What it would add, in percent of a job that has its GPU for itself; negative where total progress would fall.
+             */
+            percent: number;
+        } | {
+            /**
+             * Format: int32
+             * @description The most that is allowed, the more the more jobs wait.
+             */
+            limit: number;
+            /** @enum {string} */
+            obstacle: "predicted_delay";
+            /**
+             * Format: int32
+             * @description The sum of the delays, in percent of the job's length.
              */
             percent: number;
         } | {
@@ -2440,9 +2453,16 @@ export interface components {
                 margin?: number;
                 /** @description Memory reserved for a job counts as used before the job allocates it. */
                 reservations?: boolean;
+                /** @description Reserved memory that a job does not use is given back once its memory has not risen for this long. 0: never. */
+                trim_after?: number;
                 /** @description A GPU with more SM activity or utilisation than this is not shared further. 1: no cap. */
                 utilisation_cap?: number;
             };
+            /**
+             * @description What policy `carma` aims at: all figures, makespan and energy, or completion times and little slowdown.
+             * @enum {string}
+             */
+            aim?: "balanced" | "throughput" | "response";
             /** @description Correction of placements that turn out badly. */
             correction?: {
                 /** @description Correct when growing memory will fill the GPU within this time. 0: never. */
@@ -2452,9 +2472,11 @@ export interface components {
             };
             /** @description Predictions for jobs that share a GPU, and their limits. */
             forecast?: {
+                /** @description Maximum predicted delay of all jobs on a GPU, by one more job, in lengths of this job. Each waiting job per GPU adds 0.5. */
+                delay?: number;
                 /** @description Maximum DRAM activity predicted for a GPU: the sum of its jobs' activities alone. */
                 drama?: number;
-                /** @description Minimum total progress that one more job must add to a GPU, in jobs at full speed. */
+                /** @description Minimum total progress that one more job must add to a GPU, in jobs at full speed. A negative value allows a loss. */
                 gain?: number;
                 /** @description Predictions learn from the progress that jobs report, alone and on shared GPUs. */
                 learn?: boolean;
@@ -2528,6 +2550,8 @@ export interface components {
                 courtesy?: number;
                 /** @description The longest job is next once all other work per GPU is less than this many times its own. 0: never. */
                 critical?: number;
+                /** @description GPUs are kept for the longest job if they are predicted to be free for it within this share of its length. Less, the more other work there is. 0: never. */
+                drain?: number;
                 /** @description Users take turns by their recent usage, not by their number of jobs. */
                 fair_share?: boolean;
                 /** @description Time between asking a job to stop and killing it. */
@@ -2543,6 +2567,8 @@ export interface components {
                 reserve_after?: number;
                 /** @description Users and groups with a share other than 1. */
                 shares?: unknown;
+                /** @description GPUs that are predicted to be free within its length are kept for the head of the queue once it has waited for this many times its length. 0: never. */
+                stretch?: number;
                 /** @description Assumed runtime of jobs without an estimate. */
                 unknown_duration?: number;
             };

@@ -28,8 +28,8 @@ use crate::submit::caller;
 use manager::DemoManager;
 use screen::{RunView, Screen};
 
-/// The workload whose job declares a fifth of the memory it needs.
-const UNDER_DECLARED: &str = "bert_base_wiki_bs32";
+/// The workload whose job declares a third of the memory it needs.
+const UNDER_DECLARED: &str = "xception_imagenet_bs128";
 /// Interval of redraws.
 const FRAME: Duration = Duration::from_millis(250);
 
@@ -65,7 +65,7 @@ impl Scenario {
         // Users declare 5 % more than their jobs need, except for one job: it runs out of memory and recovers.
         let declared = |workload: &Workload| {
             let peak = workload.ranks.iter().map(|rank| rank.peak.0).max().unwrap_or_default();
-            MiB(if workload.name == UNDER_DECLARED { peak / 5 } else { peak + peak / 20 })
+            MiB(if workload.name == UNDER_DECLARED { peak / 3 } else { peak + peak / 20 })
         };
         let declared = Estimator::Declared(catalogue.iter().map(|(id, workload)| (id, declared(workload))).collect::<Estimates>());
         Ok(Self { trace, servers: format!("{gpus}xA100-40GB").parse()?, declared, speed, catalogue })

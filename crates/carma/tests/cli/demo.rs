@@ -66,7 +66,7 @@ fn sharing_wins_a_job_recovers_and_nothing_is_left() {
     assert!(ratio("last job done") < 0.9 && ratio("mean wait") < 0.5 && ratio("energy") < 1.0, "{shown}");
     assert_eq!(row("out of memory"), ["0", "1", "1"], "measured, and predicted: {shown}");
     assert!(shown.contains("sharing: policy carma (the default)"), "{shown}");
-    assert!(shown.contains("Job 8 (bert_base_wiki_bs32) declared 3.9 GiB and ran out of GPU memory.\nCARMA restarted it "), "{shown}");
+    assert!(shown.contains("Job 8 (xception_imagenet_bs128) declared 6.8 GiB and ran out of GPU memory.\nCARMA restarted it "), "{shown}");
     assert_eq!(shown.lines().filter(|line| line.ends_with(" succeeded")).count(), 24, "{shown}");
     let times: Vec<u64> = shown.lines().filter_map(seconds).collect();
     assert!(times.len() > 48 && times.is_sorted(), "lines of both runs are not in order of time: {shown}");
