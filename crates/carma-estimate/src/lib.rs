@@ -7,6 +7,7 @@
 pub mod allocator;
 pub mod calibration;
 pub mod confidence;
+pub mod durations;
 pub mod estimators;
 mod family;
 pub mod gpu;

@@ -39,9 +39,43 @@ pub fn clock(seconds: f64) -> String {
     }
 }
 
+/// A range of durations in one unit, rounded outwards: `2 to 6 min`.
+pub fn range(earliest: f64, latest: f64) -> String {
+    let latest = latest.max(earliest).max(0.0);
+    let (unit, name) = match latest {
+        short if short <= 90.0 => (1.0, "s"),
+        short if short <= 90.0 * 60.0 => (MINUTE as f64, "min"),
+        long if long <= 48.0 * 3600.0 => (HOUR as f64, "h"),
+        _ => (DAY as f64, "d"),
+    };
+    // Two digits are enough: seconds in tens, halves of few hours and days.
+    let step = match (name, latest / unit) {
+        ("s", _) => 10.0,
+        ("h" | "d", few) if few < 10.0 => 0.5,
+        _ => 1.0,
+    };
+    let (low, high) = ((earliest.max(0.0) / unit / step).floor() * step, (latest / unit / step).ceil().max(1.0) * step);
+    if low <= 0.0 { format!("up to {high} {name}") } else { format!("{low} to {high} {name}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_are_short() {
+        for (earliest, latest, text) in [
+            (0.0, 0.0, "up to 10 s"),
+            (12.0, 73.0, "10 to 80 s"),
+            (50.0, 300.0, "up to 5 min"),
+            (130.0, 345.0, "2 to 6 min"),
+            (3000.0, 9000.0, "0.5 to 2.5 h"),
+            (40_000.0, 60_000.0, "11 to 17 h"),
+            (90_000.0, 300_000.0, "1 to 3.5 d"),
+        ] {
+            assert_eq!(range(earliest, latest), text);
+        }
+    }
 
     #[test]
     fn durations_have_two_units() {

@@ -9,7 +9,7 @@ mod slug;
 mod table;
 mod text;
 
-pub use duration::{clock, duration};
+pub use duration::{clock, duration, range};
 pub use number::{count, energy, memory, number, thousands};
 pub use slug::unique_slug;
 pub use table::{Column, left, right, write_table};

@@ -38,6 +38,7 @@ pub mod open_files;
 pub mod phase;
 pub mod places;
 mod pool;
+mod progress;
 mod reload;
 pub mod request;
 pub mod rows;

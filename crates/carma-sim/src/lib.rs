@@ -8,6 +8,7 @@ mod catalogue;
 mod compare;
 mod hardware;
 mod interference;
+mod lookahead;
 mod random;
 pub mod report;
 mod search;
@@ -23,6 +24,7 @@ pub use catalogue::{Catalogue, CatalogueError, RankProfile, Workload, WorkloadId
 pub use compare::*;
 pub use hardware::*;
 pub use interference::*;
+pub use lookahead::{Assumptions, Future, Lookahead};
 pub use search::{Aim, UnknownAim};
 pub use simulation::*;
 pub use summary::RunSummary;

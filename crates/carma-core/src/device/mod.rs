@@ -345,7 +345,7 @@ impl Device {
     }
 
     /// How much slower an attempt is predicted to be on it than alone.
-    pub(crate) fn predicted_slowdown(&self, attempt: AttemptId) -> f64 {
+    pub fn predicted_slowdown(&self, attempt: AttemptId) -> f64 {
         let Some(me) = self.tenants.iter().find(|tenant| tenant.attempt == attempt) else { return 1.0 };
         let others = self.tenants.iter().filter(|tenant| tenant.attempt != attempt).map(|tenant| tenant.profile);
         CoRunners::of(others).slowdown(me.profile, self.spec.mode)

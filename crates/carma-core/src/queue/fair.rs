@@ -41,6 +41,14 @@ impl FairQueue {
         (self.fair, self.shares) = (fair, shares.clone());
     }
 
+    /// The first so many, in the order in which they would start.
+    pub(crate) fn front(&self, most: usize) -> Self {
+        let (shares, ledger, reserve) = (self.shares.clone(), self.ledger.clone(), self.reserve.clone());
+        let mut front = Self { fair: self.fair, shares, ledger, reserve, ..Self::default() };
+        self.iter().take(most).for_each(|place| front.insert(*place));
+        front
+    }
+
     pub(crate) fn insert(&mut self, place: Place) {
         if self.lines.entry(self.account(&place)).or_default().insert(place) {
             self.len += 1;

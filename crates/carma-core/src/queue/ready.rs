@@ -90,6 +90,13 @@ impl Queues {
         queues
     }
 
+    /// The first so many of each queue.
+    pub(crate) fn front(&self, most: usize) -> Self {
+        let first = |queue: &BTreeSet<Place>| queue.iter().take(most).copied().collect();
+        let [recovery, cpu, host, too_large] = self.others().map(first);
+        Self { recovery, main: self.main.front(most), cpu, host, too_large }
+    }
+
     /// All but the main queue.
     const fn others(&self) -> [&BTreeSet<Place>; 4] {
         [&self.recovery, &self.cpu, &self.host, &self.too_large]

@@ -20,6 +20,7 @@ mod dirty_scope;
 mod error;
 mod event;
 mod explain;
+mod front;
 mod head;
 mod idle_holders;
 mod jobs;

@@ -4,7 +4,7 @@ use carma_core::{AttemptId, JobId, MiB, Outcome, Placement, Seconds, State, Util
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Ending;
+use super::{Ending, JobPrediction};
 use crate::attempt::Exit;
 use crate::event::{CancelCause, MemoryPart, StoredEvent};
 use crate::judge::Blame;
@@ -49,6 +49,9 @@ pub struct JobDetail {
     pub events: Vec<StoredEvent>,
     /// Energy of all attempts so far.
     pub energy: Option<Joules>,
+    /// How far an unfinished job is, and when it is predicted to start and end.
+    #[serde(default, skip_serializing_if = "JobPrediction::is_empty")]
+    pub prediction: JobPrediction,
 }
 
 /// The estimate of a job.

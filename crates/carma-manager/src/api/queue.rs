@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use utoipa::{IntoParams, ToSchema};
 
+use super::PredictedTime;
 use super::status::Counts;
 use crate::phase::Phase;
 use crate::request::ArrayPlace;
@@ -78,8 +79,14 @@ pub struct QueueRow {
     pub devices: Vec<DeviceId>,
     /// Memory reserved on each GPU, or the expected need.
     pub memory: Option<MiB>,
-    /// Progress from 0 to 1, if the job reports it.
+    /// Progress from 0 to 1, as the job reports or prints it.
     pub progress: Option<f64>,
+    /// When a waiting job is predicted to start; unset without a basis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<PredictedTime>,
+    /// When it is predicted to end; unset without a basis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<PredictedTime>,
     /// Why it waits, or that it holds its GPUs without using them, in a few words.
     pub reason: Option<String>,
 }

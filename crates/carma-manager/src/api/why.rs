@@ -4,7 +4,7 @@ use carma_core::{DeviceAnswer, HostAnswer, JobId, Placement, State, WaitReason};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::EstimateDetail;
+use super::{EstimateDetail, PredictedTime};
 
 /// Why a job waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -17,6 +17,9 @@ pub struct Why {
     pub reason: WaitReason,
     /// The reason, as a sentence.
     pub summary: String,
+    /// When it is predicted to start; unset without a basis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<PredictedTime>,
     /// The obstacles on each GPU.
     pub devices: Vec<DeviceWhy>,
     /// The obstacles on each host, for a job without GPUs.

@@ -3,7 +3,7 @@
 use carma_core::{Event, Settings};
 
 use super::decide::{Effect, Reply};
-use super::question::{ClusterQuestion, Question};
+use super::question::{ClusterQuestion, Question, Unfinished};
 use super::refusal::{TAKEN_OVER, refused, unavailable};
 use super::state::{Condition, EngineState};
 use super::views::View;
@@ -43,9 +43,10 @@ impl EngineState {
                 let shares = self.decisions.scheduler().shares(self.decisions.now());
                 drop(reply.send(Ok(shares.into_iter().map(Into::into).collect())));
             }
-            Question::SoFar { job, reply } => {
+            Question::Unfinished { job, reply } => {
                 let attempt = self.decisions.job(job).and_then(|job| job.state.active()).map(|active| active.attempt);
-                drop(reply.send(Ok(attempt.map(|attempt| self.accounting.so_far(attempt)))));
+                let so_far = attempt.map(|attempt| self.accounting.so_far(attempt));
+                drop(reply.send(Ok(Unfinished { so_far, prediction: self.view().prediction_for(job) })));
             }
             Question::Status { reply } => drop(reply.send(Ok(self.view().status()))),
             Question::Facts { reply } => drop(reply.send(Ok(self.view().facts()))),

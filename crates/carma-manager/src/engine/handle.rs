@@ -13,7 +13,7 @@ use super::accounting::recent::{Recent, SampleFilter};
 use super::decide::{Reply, SharedClock};
 use super::input::Input;
 use super::jobs_action::JobsAction;
-use super::question::{ClusterQuestion, Question};
+use super::question::{Unfinished, ClusterQuestion, Question};
 use super::task::Task;
 use crate::agents::AgentExecutor;
 use crate::api::{
@@ -107,7 +107,12 @@ impl Handle {
 
     /// The usage of the running attempt of a job so far; none if none runs.
     pub async fn so_far(&self, job: JobId) -> Result<Option<Measurement>, Problem> {
-        self.ask(|reply| Question::SoFar { job, reply }).await
+        Ok(self.unfinished(job).await?.so_far)
+    }
+
+    /// The usage of the running attempt of a job so far, and what is predicted of the job; nothing if it is over.
+    pub(crate) async fn unfinished(&self, job: JobId) -> Result<Unfinished, Problem> {
+        self.ask(|reply| Question::Unfinished { job, reply }).await
     }
 
     /// The status of the manager.

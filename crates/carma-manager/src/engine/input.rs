@@ -2,6 +2,7 @@
 
 use super::estimates::{EstimateOrder, Estimated};
 use super::gpus::GpuReport;
+use super::predictions::Predicted;
 use super::task::Task;
 use crate::agents::AgentReport;
 use crate::batch::BatchReport;
@@ -28,4 +29,6 @@ pub(crate) enum Input {
     Host(Box<HostReading>),
     /// An estimate is ready, or could not be made.
     Estimated(Box<EstimateOrder>, Box<Estimated>),
+    /// Starts and ends of jobs are predicted.
+    Predicted(Predicted),
 }

@@ -6,9 +6,9 @@
 //!  gpus: samples and changes  ┼─► Input ─► core    (one batch on its way to the disk at a time)
 //!  host, estimates, timers ───┘
 //!
-//!  what the engine does:  run (the loop), react (inputs), act (actions of the core), work (tasks, in turns), answer (questions), submit, forecast, job_actions, restore, downtime, begin_times, housekeeping
+//!  what the engine does:  run (the loop), react (inputs), act (actions of the core), work (tasks, in turns), answer (questions), submit, forecast, predict, job_actions, restore, downtime, begin_times, housekeeping
 //!                          │ all work on
-//!  its parts:             state ──► views ──► accounting ──► attempts ──► gpus, jobs ──► decide        estimates, host, listeners, writer: beside them
+//!  its parts:             state ──► views ──► accounting ──► attempts ──► gpus, jobs ──► decide        predictions ──► estimates, host, listeners, writer: beside them
 //! ```
 //!
 //! A part knows its own state and the core's `Decisions`, and never the engine. Nothing is done and no question is answered before the decision is
@@ -41,6 +41,8 @@ mod log_removal;
 mod log_space;
 mod pilots;
 mod pools;
+mod predict;
+mod predictions;
 mod question;
 mod react;
 mod refusal;
@@ -65,6 +67,7 @@ pub(crate) use accounting::recent::SampleFilter;
 pub use error::EngineError;
 pub use estimates::earlier_need;
 pub use handle::Handle;
+pub(crate) use question::Unfinished;
 pub use run::{Engine, EngineInbox};
 pub use setup::Setup;
 

@@ -4,7 +4,7 @@ use carma_core::{DeviceId, JobId, Settings};
 
 use super::decide::Reply;
 use crate::api::{
-    ChannelTest, Forecast, GpuDetail, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery, ServerDetail, ShareRow,
+    ChannelTest, Forecast, GpuDetail, JobPrediction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery, ServerDetail, ShareRow,
     Shutdown, Status, Submitted, Why,
 };
 use crate::cluster::PoolName;
@@ -13,6 +13,14 @@ use crate::metrics::Facts;
 use crate::request::Owner;
 use crate::submission::ValidJobs;
 use crate::submission_key::SubmissionKey;
+
+/// What only the engine knows of an unfinished job.
+#[derive(Debug, Default)]
+pub(crate) struct Unfinished {
+    /// The usage of its running attempt so far.
+    pub(crate) so_far: Option<Measurement>,
+    pub(crate) prediction: JobPrediction,
+}
 
 /// A question to the engine.
 #[derive(Debug)]
@@ -24,7 +32,7 @@ pub(crate) enum Question {
     Queue { query: QueueQuery, reply: Reply<Queue> },
     Gpus { reply: Reply<Vec<GpuDetail>> },
     Shares { reply: Reply<Vec<ShareRow>> },
-    SoFar { job: JobId, reply: Reply<Option<Measurement>> },
+    Unfinished { job: JobId, reply: Reply<Unfinished> },
     Status { reply: Reply<Status> },
     Facts { reply: Reply<Facts> },
     Settings { reply: Reply<Settings> },

@@ -5,7 +5,7 @@ use carma_core::{AttemptId, Event, Verdict};
 use super::accounting::{measured, tallies};
 use super::attempts;
 use super::decide::Effect;
-use super::estimates::Purpose;
+use super::estimates::{Lesson, Purpose};
 use super::gpus::GpuReport;
 use super::input::Input;
 use super::state::EngineState;
@@ -41,6 +41,7 @@ impl EngineState {
                     }
                 }
             }
+            Input::Predicted(predicted) => self.predictions.take(predicted),
             Input::Task { .. } | Input::Written(_) => {}
         }
     }
@@ -94,7 +95,9 @@ impl EngineState {
         let Some(placement) = placement.filter(|_| self.attempts.remove(attempt)) else { return };
         self.decisions.batch.effects.push(Effect::Acknowledge(attempt));
         let gpu = placement.devices.first().and_then(|granted| self.gpus.device(granted.device)).map(|device| device.name.as_str());
-        self.estimates.learn(&self.decisions, &self.reader, attempt, &used.measurement, judgement, gpu);
+        let alone = self.predictions.time_alone(&self.decisions, attempt);
+        let lesson = Lesson { attempt, measurement: &used.measurement, judgement, gpu, alone };
+        self.estimates.learn(&self.decisions, &self.reader, &lesson);
         let owner = self.jobs.owner(attempt.job).map(|owner| owner.name.as_str());
         tallies::count_end(&mut self.decisions, owner, attempt, &used.measurement, &judgement.verdict);
         let end = AttemptEnd {

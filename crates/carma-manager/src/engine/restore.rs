@@ -24,6 +24,7 @@ use super::keyed::KeyedSubmissions;
 use super::listeners::Listeners;
 use super::log_space::LogSpace;
 use super::pools::Pools;
+use super::predictions::Predictions;
 use super::secrets::SecretCleaner;
 use super::servers::RemoteServers;
 use super::setup::Setup;
@@ -54,6 +55,8 @@ impl EngineState {
         let estimates = Estimates::start(&setup.program, &settings.estimates, state, agents.clone(), move |order, estimated| {
             inputs.send(Input::Estimated(order, estimated)).is_ok()
         })?;
+        let inputs = handle.inputs.clone();
+        let predictions = Predictions::start(move |predicted| inputs.send(Input::Predicted(predicted)).is_ok())?;
         let gpu_setup = GpuSetup {
             driver: setup.driver.clone(),
             settings: settings.gpus.clone(),
@@ -93,6 +96,7 @@ impl EngineState {
             heartbeats: handle.heartbeats.clone(),
             writer: Writer::new(store, handle.inputs.clone()),
             estimates,
+            predictions,
             setup,
         })
     }
@@ -108,6 +112,8 @@ impl EngineState {
         self.listeners.begin(clock);
         self.decisions = Decisions::new(Core::new(&self.setup.configuration.rules, self.setup.record.as_deref())?, clock);
         self.jobs = Jobs::default();
+        self.estimates.lengths.clear();
+        self.predictions.clear();
         let running: Vec<AttemptId> = adopted.iter().map(|(attempt, _)| *attempt).collect();
         self.accounting.begin(&running);
         let found = match self.gpus.find() {

@@ -176,6 +176,7 @@ impl EngineState {
             self.housekeeping();
         }
         self.act();
+        self.predict();
     }
 
     /// Whether there are servers or pools to look after.
@@ -228,6 +229,7 @@ impl EngineState {
                 Effect::KeyStored(uid, key) => self.keyed.stored(uid, key),
                 Effect::Forget(job) => {
                     self.jobs.forget_job(&mut self.decisions, job);
+                    self.estimates.lengths.forget(job);
                     self.secrets.wake();
                     self.cancellations.remove(job);
                 }
@@ -271,6 +273,7 @@ impl EngineState {
         match input {
             Input::Task { user, task } => self.add_task(user, task),
             Input::Gpus(report) => self.gpus.ignore(&report),
+            Input::Predicted(predicted) => self.predictions.take(predicted),
             Input::Agent(AgentReport::Hello { session, .. }) => {
                 session.send(ToAgent::Wait { reason: "the manager cannot store anything now".to_owned() });
             }

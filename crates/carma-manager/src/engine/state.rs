@@ -16,6 +16,7 @@ use super::keyed::KeyedSubmissions;
 use super::listeners::Listeners;
 use super::log_space::LogSpace;
 use super::pools::Pools;
+use super::predictions::Predictions;
 use super::secrets::SecretCleaner;
 use super::servers::RemoteServers;
 use super::setup::Setup;
@@ -55,6 +56,7 @@ pub(crate) struct EngineState {
     pub(crate) accounting: Accounting,
     pub(crate) log_space: LogSpace,
     pub(crate) estimates: Estimates,
+    pub(crate) predictions: Predictions,
     pub(crate) host: Host,
     pub(crate) timetable: Timetable,
     pub(crate) secrets: SecretCleaner,
@@ -87,6 +89,7 @@ impl EngineState {
             servers: &self.servers,
             pools: &self.pools,
             accounting: &self.accounting,
+            predictions: &self.predictions,
             host: &self.host,
             started: self.started,
             heartbeats: &self.heartbeats,

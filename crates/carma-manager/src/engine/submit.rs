@@ -93,6 +93,7 @@ impl EngineState {
     fn record(&mut self, job: CheckedJob, owner: &Owner, submitted: UnixMillis) {
         let CheckedJob { spec, request, recalled, method, note } = job;
         let id = spec.id;
+        self.estimates.lengths.add(id, &request, spec.user);
         self.jobs.add(id, JobMeta { name: request.name.clone(), owner: owner.clone(), submitted });
         if let Some(method) = method {
             self.order_estimate(Purpose::Job(id), request.clone(), owner.clone(), method);

@@ -12,7 +12,7 @@ use carma_core::{AttemptId, JobId, ServerId, Signal};
 use super::attempt_files;
 use super::start::{LocalSettings, start};
 use super::tracker::{Stage, Threads, Tracker};
-use super::{Adopted, CheckpointTimes, Executor, Report, StartOrder};
+use super::{Adopted, CheckpointTimes, Executor, Report, StartOrder, printed};
 use crate::heartbeat::{Heartbeats, Part};
 use crate::launch::NotLaunched;
 use crate::pool::Pool;
@@ -70,6 +70,7 @@ impl LocalExecutor {
             })
         })?;
         tracker.set_threads(Threads { starts, exits });
+        printed::follow(&tracker)?;
         Ok(Self(tracker))
     }
 }
@@ -116,7 +117,8 @@ impl Executor for LocalExecutor {
     }
 
     fn progress(&self, attempt: AttemptId) -> Option<f64> {
-        attempt_files::progress(&self.0.folder(attempt))
+        // What it reports itself counts more.
+        attempt_files::progress(&self.0.folder(attempt)).or_else(|| self.0.attempts().get(&attempt)?.printed)
     }
 
     fn checkpoint(&self, attempt: AttemptId) -> Option<CheckpointTimes> {

@@ -16,6 +16,7 @@ mod attempt_files;
 pub(crate) mod fake;
 mod leftovers;
 mod local;
+mod printed;
 mod start;
 mod tracker;
 
@@ -50,7 +51,7 @@ pub(crate) trait Executor: Debug + Send + Sync {
     /// The end of this attempt is on the disk and need not be reported again.
     fn acknowledge(&self, attempt: AttemptId);
 
-    /// The share of work that an attempt reports as done.
+    /// The share of work that an attempt reports as done, or that its output shows.
     fn progress(&self, attempt: AttemptId) -> Option<f64>;
 
     /// When an attempt last wrote a checkpoint; unset while that is not known yet.

@@ -45,6 +45,8 @@ pub(super) struct Attempt {
     pub(super) signals: Vec<Signal>,
     /// Its end will be noticed.
     watched: bool,
+    /// How far it is, by what it prints.
+    pub(super) printed: Option<f64>,
 }
 
 /// How far an attempt is.

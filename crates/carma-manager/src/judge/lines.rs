@@ -13,7 +13,7 @@ pub(super) struct Line<'a> {
 }
 
 /// The end of a log as plain text.
-pub(super) fn plain(log: &[u8]) -> String {
+pub(crate) fn plain(log: &[u8]) -> String {
     let tail = &log[log.len().saturating_sub(TAIL)..];
     let text = String::from_utf8_lossy(tail);
     let mut plain = String::with_capacity(text.len());

@@ -15,4 +15,5 @@ mod verdict;
 
 pub use blame::Blame;
 pub use evidence::{DeviceFacts, Evidence, HostFacts, XidRecord};
+pub(crate) use lines::plain;
 pub use verdict::{Judgement, verdict};

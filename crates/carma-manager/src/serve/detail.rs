@@ -6,7 +6,7 @@ use super::Shared;
 use super::caller::Caller;
 use super::privacy::Redact;
 use crate::api::{ArrayPlace, AttemptDetail, Ending, EstimateDetail, JobDetail, JobEstimate, Problem, ProblemKind};
-use crate::engine::measured;
+use crate::engine::{Unfinished, measured};
 use crate::measure::Measurement;
 use crate::store::{JobHistory, JobReasons, Joules, Measured, Phase, StoredAttempt};
 
@@ -14,11 +14,11 @@ impl Shared {
     /// A job as the caller may see it.
     pub(super) async fn job_detail(&self, job: JobId, caller: &Caller) -> Result<JobDetail, Problem> {
         let history = self.readers.read(caller.uid, move |reader| reader.job(job)?.ok_or_else(|| gone(job))).await?;
-        let runs = history.job.job.state.active().is_some();
+        let is_over = history.job.job.state.outcome().is_some();
         // It may have ended meanwhile; then the next read of the store has its measurements.
-        let so_far = if runs { self.handle.of(caller.uid).so_far(job).await.ok().flatten() } else { None };
+        let known = if is_over { Unfinished::default() } else { self.handle.of(caller.uid).unfinished(job).await.unwrap_or_default() };
         let view = caller.view(history.job.owner.uid);
-        Ok(detail(history, so_far).visible_to(view))
+        Ok(detail(history, known).visible_to(view))
     }
 }
 
@@ -27,8 +27,8 @@ pub(super) fn gone(job: JobId) -> Problem {
     ProblemKind::NotFound.because(format!("{job} is no longer kept"))
 }
 
-/// Builds the detail. `so_far` belongs to the last attempt.
-pub(super) fn detail(history: JobHistory, so_far: Option<Measurement>) -> JobDetail {
+/// Builds the detail. What the engine has measured so far belongs to the last attempt.
+pub(super) fn detail(history: JobHistory, Unfinished { so_far, prediction }: Unfinished) -> JobDetail {
     let JobHistory { job: stored, reasons: JobReasons { held_by, cancelled, estimate }, attempts, events } = history;
     let job = stored.job;
     let mut so_far = so_far;
@@ -55,6 +55,7 @@ pub(super) fn detail(history: JobHistory, so_far: Option<Measurement>) -> JobDet
         attempts,
         events,
         energy: (!energies.is_empty()).then(|| Joules(energies.iter().sum())),
+        prediction,
     }
 }
 

@@ -53,6 +53,7 @@ impl Redact for JobDetail {
         self.outcome = self.state.outcome().map(ToString::to_string);
         self.ending = self.state.outcome().map(Ending::from);
         self.estimate.notes.clear();
+        self.prediction.basis = None;
         self.cancelled = None;
         self.attempts.iter_mut().for_each(Redact::redact);
         self.events.iter_mut().for_each(Redact::redact);
@@ -152,7 +153,7 @@ mod tests {
 
     use super::super::caller::Role;
     use super::*;
-    use crate::api::EstimateDetail;
+    use crate::api::{EstimateDetail, JobPrediction};
     use crate::event::{CancelCause, JobEvent};
     use crate::request::Owner;
     use crate::store::{NewEvent, Phase, UnixMillis};
@@ -182,6 +183,7 @@ mod tests {
             attempts: Vec::new(),
             events: vec![StoredEvent::new(1, event)],
             energy: None,
+            prediction: JobPrediction { basis: Some("private".to_owned()), ..JobPrediction::default() },
         }
     }
 

@@ -205,7 +205,7 @@ pub(super) fn history(client: &mut Client, mut query: HistoryQuery, most: Option
 }
 
 /// The manager's clock: it may be another machine's, and emulated GPUs have a faster one.
-pub(super) fn now(client: &mut Client) -> Result<UnixMillis> {
+pub(crate) fn now(client: &mut Client) -> Result<UnixMillis> {
     Ok(client.status()?.now)
 }
 

@@ -23,9 +23,9 @@ mod why;
 
 pub(crate) use action::past_participle;
 pub(crate) use attach::attach;
-pub(crate) use common::{AnswerArguments, Manager, Moment, user, write_json};
+pub(crate) use common::{AnswerArguments, Manager, Moment, now, user, write_json};
 pub(crate) use energy::{JOULES_PER_KILOWATT_HOUR, day};
-pub(crate) use queue::identity;
+pub(crate) use queue::{identity, remark};
 #[cfg(test)]
 pub(crate) use show::sample;
 pub(crate) use show::write as write_job;

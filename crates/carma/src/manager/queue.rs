@@ -16,8 +16,9 @@ use carma_format::{left, right, write_table};
 #[command(after_help = "\
 TIME is how long a job has been in its state. GPU lists the GPUs a job has, \
 by number; (2) is how many it waits for. MEM is the memory promised on each, \
-or expected to be needed. WHY is how far a running job is, where it tells, \
-and what a waiting one waits for: `carma why JOB` says it in full.\n\n\
+or expected to be needed. WHY is how far a running job is and when it ends, \
+and when a waiting one starts and what it waits for, as far as that is known: \
+`carma why JOB` says it in full.\n\n\
 Examples:\n  carma queue --mine\n  carma q -u ada --json | jq '.jobs[].id'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -67,11 +68,23 @@ fn table(queue: &Queue, output: &mut impl Write) -> Result<()> {
     Ok(write_table(columns, &queue.jobs.iter().map(row).collect::<Vec<_>>(), output)?)
 }
 
+/// How far a running job is and when it ends; when a waiting one starts, and why it waits.
+pub(crate) fn remark(job: &QueueRow) -> String {
+    let starts = job.starts.map(|starts| format!("starts {}", starts.text()));
+    match (&job.reason, starts) {
+        (Some(reason), Some(starts)) => format!("{starts}: {reason}"),
+        (Some(reason), None) => reason.clone(),
+        (None, starts) => {
+            let progress = job.progress.map(|share| format!("{:.0} %", share * 100.0));
+            let ends = job.ends.map(|ends| format!("ends {}", ends.text()));
+            let again = (job.attempts > 1).then(|| format!("attempt {}", job.attempts));
+            [progress, starts, ends, again].into_iter().flatten().collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
 fn row(job: &QueueRow) -> [String; 8] {
     let gibibytes = |MiB(size)| format!("{:.1}G", size as f64 / 1024.0);
-    let progress = job.progress.map(|share| format!("{:.0} %", share * 100.0));
-    let retry = (job.attempts > 1).then(|| format!("attempt {}", job.attempts));
-    let running = || [progress, retry].into_iter().flatten().collect::<Vec<_>>().join(", ");
     [
         identity(job.id, job.array),
         job.name.clone().unwrap_or_else(|| "-".to_owned()),
@@ -80,7 +93,7 @@ fn row(job: &QueueRow) -> [String; 8] {
         clock(job.for_seconds.get()),
         if job.devices.is_empty() { format!("({})", job.gpus) } else { devices(job.devices.iter().copied()) },
         job.memory.map_or_else(|| "-".to_owned(), gibibytes),
-        job.reason.clone().unwrap_or_else(running),
+        remark(job),
     ]
 }
 
@@ -94,6 +107,7 @@ fn summary(Queue { counts: Counts { running, waiting, held }, jobs, .. }: &Queue
 #[cfg(test)]
 mod tests {
     use carma_core::{ArrayId, DeviceId, JobId, Priority, Seconds, ServerId};
+    use carma_manager::api::PredictedTime;
     use carma_manager::store::{Phase, UnixMillis};
 
     use super::*;
@@ -114,6 +128,8 @@ mod tests {
             devices: Vec::new(),
             memory: Some(MiB(20_480)),
             progress: None,
+            starts: None,
+            ends: None,
             reason: Some(reason.to_owned()),
         }
     }
@@ -127,13 +143,16 @@ mod tests {
             attempts: 2,
             devices: vec![gpu(0), gpu(1)],
             progress: Some(0.433),
+            ends: Some(PredictedTime { earliest: Seconds::from_secs(1900), likely: Seconds::from_secs(2400), latest: Seconds::from_secs(3000) }),
             reason: None,
             ..waiting(9, "resnet50_imagenet_bs64", "")
         };
         let place = Some(ArrayPlace { array: ArrayId(12), index: 3 });
         let member =
             QueueRow { array: place, name: None, memory: None, ..waiting(15, "", "waits behind job 9; 3 ahead of it, and then some more") };
+        let starts = PredictedTime { earliest: Seconds::from_secs(130), likely: Seconds::from_secs(200), latest: Seconds::from_secs(345) };
         let odd = QueueRow {
+            starts: Some(starts),
             user: "a\x1b[31mb".to_owned(),
             state: Phase::Recovering,
             ..waiting(100_000, "\u{202e}evil", "is next, and waits for room")

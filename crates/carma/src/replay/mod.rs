@@ -1,5 +1,6 @@
 //! `carma replay`: submits a trace to a running manager at its recorded times, and reports the results.
 
+mod accuracy;
 mod figures;
 mod follow;
 mod plan;
@@ -60,6 +61,9 @@ pub(crate) struct Arguments {
     /// The same seed gives jobs the same run times and start-ups.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Also say how good the predicted starts and ends were.
+    #[arg(long)]
+    predictions: bool,
     #[command(flatten)]
     catalogue: CatalogueArguments,
     /// Print JSON.
@@ -87,14 +91,16 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let planned = arguments.plan(&status, trace.as_ref(), &catalogue, &estimator)?;
     let other = arguments.against.as_ref().map(|policy| simulate(client, policy, trace.as_ref(), &catalogue, &estimator)).transpose()?;
     let speed = arguments.speed.unwrap_or(status.speed);
+    let watch = arguments.predictions.then(|| accuracy::Watch::start(client)).transpose()?;
     let replayed = replay_with_bar(client, &planned, speed)?;
+    let accuracy = watch.map(|watch| watch.judge(&replayed.jobs));
     let measured = Figures::from(&replayed);
     let name = arguments.trace.file_name().unwrap_or_default().display();
     if arguments.json {
         let against = other.map(|other| serde_json::json!({ "policy": arguments.against, "simulated": other }));
         let written = serde_json::json!({
             "trace": name.to_string(), "jobs": replayed.jobs.len(), "speed": speed, "world": status.world, "policy": status.policy,
-            "measured": measured, "against": against, "carma": env!("CARGO_PKG_VERSION"),
+            "measured": measured, "against": against, "predictions": accuracy, "carma": env!("CARGO_PKG_VERSION"),
         });
         return write_json(&written, output);
     }
@@ -106,6 +112,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
             writeln!(output, "\nmeasured: {}, on this manager.\nsimulated: {policy}, mean of {SEEDS} seeds.", status.policy)?;
         }
         _ => table::write([Column::Names, run], output)?,
+    }
+    if let Some(accuracy) = &accuracy {
+        accuracy::write(accuracy, output)?;
     }
     if status.emulated {
         writeln!(output, "\nThe GPUs are emulated, and their time passes {} times as fast as ours;", status.speed)?;

@@ -98,6 +98,7 @@ mod tests {
             state: State::Queued { since: Time::ZERO },
             reason: WaitReason::Room,
             summary: "job 1 is next, and waits for room".to_owned(),
+            starts: None,
             devices: Vec::new(),
             hosts: Vec::new(),
             text: text_of_why,

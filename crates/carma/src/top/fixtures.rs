@@ -30,6 +30,8 @@ pub(super) fn waiting(id: u64, name: &str, user: &str, gibibytes: u64) -> QueueR
         devices: Vec::new(),
         memory: Some(MiB(gibibytes * 1024)),
         progress: None,
+        starts: None,
+        ends: None,
         reason: Some("waits behind job 5; 2 ahead of it".to_owned()),
     }
 }

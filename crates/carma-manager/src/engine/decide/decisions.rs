@@ -18,11 +18,13 @@ pub(crate) struct Decisions {
     pub(crate) batch: Batch,
     /// Actions of the core that are not acted on yet.
     actions: VecDeque<Action>,
+    /// Counts changes of jobs.
+    changes: u64,
 }
 
 impl Decisions {
     pub(crate) fn new(core: Core, clock: Clock) -> Self {
-        Self { core, clock, batch: Batch::default(), actions: VecDeque::new() }
+        Self { core, clock, batch: Batch::default(), actions: VecDeque::new(), changes: 0 }
     }
 
     pub(crate) fn scheduler(&self) -> &Scheduler {
@@ -32,6 +34,11 @@ impl Decisions {
     /// A job that the core knows.
     pub(crate) fn job(&self, job: JobId) -> Option<&Job> {
         self.scheduler().job(job)
+    }
+
+    /// Increases with each change of a job.
+    pub(crate) const fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The manager's own time.
@@ -74,6 +81,7 @@ impl Decisions {
 
     /// A job changed in the core: the change is stored, and listeners are notified.
     pub(crate) fn job_changed(&mut self, job: JobId, text: String) {
+        self.changes += 1;
         self.batch.changed.insert(job);
         let Some(known) = self.core.scheduler().job(job) else { return };
         let (uid, attempt) = (known.spec.user.0, known.attempts);

@@ -10,21 +10,14 @@ use crate::measure::Measurement;
 use crate::store::Reader;
 
 impl Estimates {
-    /// Records what was measured of an attempt for later estimates. `gpu` is the kind of GPU that it ran on.
-    pub(crate) fn learn(
-        &mut self,
-        decisions: &Decisions,
-        reader: &Reader,
-        attempt: AttemptId,
-        measurement: &Measurement,
-        judgement: &Judgement,
-        gpu: Option<&str>,
-    ) {
+    /// Records what was measured of an attempt for later estimates.
+    pub(crate) fn learn(&mut self, decisions: &Decisions, reader: &Reader, lesson: &Lesson<'_>) {
+        let Lesson { attempt, measurement, judgement, gpu, alone } = *lesson;
         if let (Verdict::Succeeded, Some(gpu), Ok(Some(estimated))) = (&judgement.verdict, gpu, reader.estimate(attempt.job)) {
             self.calibrated.learn(&estimated, gpu, measurement.peak_memory());
         }
         let run = match judgement.verdict {
-            Verdict::Succeeded => completed(decisions, attempt, measurement),
+            Verdict::Succeeded => completed(decisions, attempt, measurement, alone),
             Verdict::OutOfMemory => {
                 let memory = judgement.needed.unwrap_or_default().max(measurement.peak_memory());
                 (memory > MiB::ZERO).then(|| Measured { memory, end: RunEnd::OutOfMemory, ..Measured::default() })
@@ -33,14 +26,29 @@ impl Estimates {
         };
         let user = decisions.job(attempt.job).map(|job| job.spec.user);
         if let (Some(run), Some(user), Ok(Some(request))) = (run, user, reader.request(attempt.job)) {
+            if let Some(seconds) = run.seconds {
+                self.lengths.learn(&request, user, seconds);
+            }
             self.memory.learn(&request, user, run);
         }
     }
 }
 
-fn completed(decisions: &Decisions, attempt: AttemptId, measurement: &Measurement) -> Option<Measured> {
+/// What there is to learn from an attempt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lesson<'a> {
+    pub(crate) attempt: AttemptId,
+    pub(crate) measurement: &'a Measurement,
+    pub(crate) judgement: &'a Judgement,
+    /// The kind of GPU that it ran on.
+    pub(crate) gpu: Option<&'a str>,
+    /// How long it would have taken without the jobs beside it, as predicted.
+    pub(crate) alone: Option<Seconds>,
+}
+
+fn completed(decisions: &Decisions, attempt: AttemptId, measurement: &Measurement, alone: Option<Seconds>) -> Option<Measured> {
     let job = decisions.job(attempt.job);
-    let took = job.and_then(|job| took(job, decisions.now()));
+    let took = job.and_then(|job| took(job, alone, decisions.now()));
     let interference = job.map(|job| job.spec.interference).filter(|seen| !seen.is_as_predicted());
     let learned = measurement.learned(took, interference)?;
     // Activity and duration on a MIG instance say little about a whole GPU.
@@ -48,9 +56,10 @@ fn completed(decisions: &Decisions, attempt: AttemptId, measurement: &Measuremen
     Some(if on_instances { Measured { memory: learned.memory, ..Measured::default() } } else { learned })
 }
 
-/// How long a job that ends now took in all. One that went on from a checkpoint has run before, as the core counts it.
-fn took(job: &Job, now: Time) -> Option<Seconds> {
+/// How long a job that ends now took in all, alone where that is known. One that went on from a checkpoint has run before, as the core counts it.
+fn took(job: &Job, alone: Option<Seconds>, now: Time) -> Option<Seconds> {
     let ran = now - job.state.active()?.launched_at;
+    let ran = alone.unwrap_or(ran).min(ran);
     let earlier = job.checkpointed_at.map(|_| job.attained.times(1.0 / f64::from(job.spec.gpus.max(1))));
     Some(earlier.unwrap_or_default() + ran)
 }
@@ -70,7 +79,8 @@ mod tests {
         }
         let mut job = scheduler.job(JobId(1)).unwrap().clone();
         (job.spec.gpus, job.attained) = (2, Seconds::from_secs(80));
-        let took = |job: &Job| took(job, Time::from_secs(110));
+        let took = |job: &Job| took(job, None, Time::from_secs(110));
+        assert_eq!(super::took(&job, Some(Seconds::from_secs(7)), Time::from_secs(110)), Some(Seconds::from_secs(7)), "others slowed it down");
         assert_eq!(took(&job), Some(Seconds::from_secs(10)), "it started from the beginning");
         job.checkpointed_at = Some(Time::from_secs(50));
         assert_eq!(took(&job), Some(Seconds::from_secs(50)));

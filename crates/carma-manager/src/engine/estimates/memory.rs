@@ -134,6 +134,11 @@ impl Memory {
 
 /// The identity of a job of any user: command, folder, number of GPUs and hints about the model.
 pub(super) fn signature(request: &JobRequest) -> Signature {
+    Signature::of_command(&words(request), &request.directory).on_gpus(request.resources.gpus.into())
+}
+
+/// Everything of a request that tells a job from others in the same folder.
+pub(super) fn words(request: &JobRequest) -> Vec<String> {
     let mut words = match &request.command {
         JobCommand::Program(words) => words.clone(),
         JobCommand::Script { text, arguments } => std::iter::once(text).chain(arguments).cloned().collect(),
@@ -141,7 +146,7 @@ pub(super) fn signature(request: &JobRequest) -> Signature {
     words.extend(request.hints.model.as_ref().map(|model| model.display().to_string()));
     words.extend(request.hints.batch.map(|batch| batch.to_string()));
     words.extend(request.array.iter().flat_map(|element| element.parameters.values().cloned()));
-    Signature::of_command(&words, &request.directory).on_gpus(request.resources.gpus.into())
+    words
 }
 
 #[cfg(test)]

@@ -6,12 +6,15 @@
 mod calibrated;
 mod earlier;
 mod learning;
+mod lengths;
 mod memory;
 
 use self::calibrated::Calibrated;
+pub(crate) use self::lengths::Lengths;
 pub use self::earlier::earlier_need;
 use self::memory::Memory;
 pub(crate) use crate::estimator::Method;
+pub(crate) use self::learning::Lesson;
 pub(crate) use crate::event::JobEstimate as Estimated;
 
 use std::collections::{BTreeSet, HashMap};
@@ -133,6 +136,7 @@ struct Ordered {
 pub(crate) struct Estimates {
     memory: Memory,
     calibrated: Calibrated,
+    pub(crate) lengths: Lengths,
     settings: EstimateConfig,
     here: Orders,
     /// Threads that wait for agents. Unset in tests without agents.
@@ -182,7 +186,8 @@ impl Estimates {
         let shared = settings.share_history || !rustix::process::geteuid().is_root();
         let memory = Memory::open(state.join("history.csv"), shared);
         let calibrated = Calibrated::open(state.join("calibration.csv"));
-        Ok(Self { memory, calibrated, settings: settings.clone(), here, on_agents: on_agents.transpose()?, ordered: HashMap::new() })
+        let lengths = Lengths::open(state.join("durations.csv"), shared);
+        Ok(Self { memory, calibrated, lengths, settings: settings.clone(), here, on_agents: on_agents.transpose()?, ordered: HashMap::new() })
     }
 
     /// Estimates a job. The result is reported, unless the order is stopped before.
@@ -237,6 +242,7 @@ impl Estimates {
         if let Some(Estimated { estimate, .. }) = estimated {
             estimate.clone().tell(spec);
         }
+        spec.expected_duration = self.lengths.for_decisions(request, spec.user).or(spec.expected_duration);
         let raises = self.settings.raise_declared && spec.gpus > 0;
         self.memory.earlier_runs(request, spec.user).filter(|_| raises)?.raise(spec)
     }

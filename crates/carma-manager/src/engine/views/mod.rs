@@ -2,6 +2,7 @@
 
 mod facts;
 mod gpus;
+mod predictions;
 mod queue;
 mod servers;
 mod status;
@@ -16,6 +17,7 @@ use super::gpus::Gpus;
 use super::host::Host;
 use super::jobs::Jobs;
 use super::pools::Pools;
+use super::predictions::Predictions;
 use super::servers::RemoteServers;
 use super::setup::Setup;
 use crate::api::ArrayPlace;
@@ -33,6 +35,7 @@ pub(crate) struct View<'a> {
     pub(crate) servers: &'a RemoteServers,
     pub(crate) pools: &'a Pools,
     pub(crate) accounting: &'a Accounting,
+    pub(crate) predictions: &'a Predictions,
     pub(crate) host: &'a Host,
     /// When the manager was started.
     pub(crate) started: UnixMillis,

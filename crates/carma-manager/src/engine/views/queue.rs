@@ -3,7 +3,7 @@
 use carma_core::{Job, JobId, MiB, State, Time};
 
 use super::{View, array_place, moment};
-use crate::api::{Counts, MAX_ROWS, Queue, QueueCursor, QueuePart, QueueQuery, QueueRow};
+use crate::api::{Counts, JobPrediction, MAX_ROWS, Queue, QueueCursor, QueuePart, QueueQuery, QueueRow};
 use crate::store::Phase;
 
 /// Default number of jobs of each kind in an overview.
@@ -155,6 +155,7 @@ impl<'a> View<'a> {
             State::Done { .. } => None,
             _ => explain.then(explained).flatten(),
         };
+        let JobPrediction { progress, starts, ends, .. } = self.prediction(job);
         QueueRow {
             id,
             name: known.and_then(|known| known.name.clone()),
@@ -170,7 +171,9 @@ impl<'a> View<'a> {
             devices: granted.iter().map(|granted| granted.device).collect(),
             // After running out of memory, a job needs more than its user declared.
             memory: granted.first().map(|granted| granted.reserved).or(need.or_else(expected).max(raised)),
-            progress: job.progress.map(carma_core::Fraction::get),
+            progress,
+            starts,
+            ends,
             reason,
         }
     }

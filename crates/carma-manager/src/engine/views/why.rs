@@ -3,7 +3,7 @@
 use carma_core::{Action, Event, Explanation, JobId, Time};
 
 use super::{View, moment};
-use crate::api::{DeviceWhy, HostWhy, Problem, Why};
+use crate::api::{DeviceWhy, HostWhy, PredictedTime, Problem, Why};
 use crate::engine::refusal::refused;
 use crate::host_gpus::LOCAL_SERVER;
 
@@ -15,7 +15,7 @@ impl Why {
         let Explanation { job, state, reason, devices, hosts } = explanation;
         let devices = devices.into_iter().map(|answer| DeviceWhy { texts: answer.texts(&when), answer }).collect();
         let hosts = hosts.into_iter().map(|answer| HostWhy { texts: answer.texts(&when), answer }).collect();
-        Self { job, state, reason, summary, devices, hosts, pools: Vec::new(), text }
+        Self { job, state, reason, summary, starts: None, devices, hosts, pools: Vec::new(), text }
     }
 
     /// With what pools of pilots could do for the job.
@@ -25,6 +25,15 @@ impl Why {
         }
         self.pools = pools;
         self
+    }
+
+    /// With the time at which the job is predicted to start, if there is a prediction.
+    fn with_start(mut self, starts: Option<PredictedTime>) -> Self {
+        if let Some(starts) = &starts {
+            let (summary, rest) = (&self.summary, &self.text[self.summary.len()..]);
+            self.text = format!("{summary}; starts {}{rest}", starts.text());
+        }
+        Self { starts, ..self }
     }
 
     /// The same answer with another summary, and without the answers of single devices and hosts.
@@ -39,7 +48,8 @@ impl View<'_> {
         let (scheduler, now) = (self.decisions.scheduler(), self.decisions.now());
         let mut explanation = scheduler.explain(job).map_err(|error| refused(&error))?;
         if !self.setup.observes && !self.draining {
-            return Ok(Why::new(explanation, now));
+            let starts = self.prediction_for(job).starts;
+            return Ok(Why::new(explanation, now).with_start(starts));
         }
         let launches_nothing = if self.draining { "draining" } else { "observing" };
         let mut would = scheduler.clone();

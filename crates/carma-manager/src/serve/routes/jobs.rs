@@ -62,6 +62,7 @@ pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name:
                 reason: WaitReason::NotWaiting,
                 text: summary.clone(),
                 summary,
+                starts: None,
                 devices: Vec::new(),
                 hosts: Vec::new(),
                 pools: Vec::new(),

@@ -23,6 +23,7 @@ use crate::api::{
     ShareRow, TimedUpdate,
 };
 use crate::configuration::EnergyConfig;
+use crate::engine::Unfinished;
 use crate::serve::Shared;
 use crate::serve::answer::{Answer, LongAnswer, QueryRequest};
 use crate::serve::caller::Caller;
@@ -121,7 +122,7 @@ impl Shared {
         let (filter, user, caller) = (filter(query), caller.uid, caller.clone());
         let line = move |job: JobHistory| {
             let view = caller.view(job.job.owner.uid);
-            let mut line = serde_json::to_vec(&detail(job, None).visible_to(view)).unwrap_or_default();
+            let mut line = serde_json::to_vec(&detail(job, Unfinished::default()).visible_to(view)).unwrap_or_default();
             line.push(b'\n');
             Bytes::from(line)
         };

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use carma_core::{Condition, MiB, RequestedMode};
-use carma_manager::api::{AttemptDetail, CancelCause, JobDetail};
+use carma_manager::api::{AttemptDetail, CancelCause, JobDetail, JobPrediction};
 use carma_manager::request::{Activation, Resources, Schedule};
 use carma_manager::store::{Phase, StoredEvent, UnixMillis};
 use jiff::tz::TimeZone;
@@ -28,6 +28,7 @@ pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
     writeln!(output, "{}", wrapped_to(&printable(&head), WIDTH))?;
     block("", request(job, zone), output)?;
     block("estimate", expected(job), output)?;
+    block("prediction", predicted(&job.prediction), output)?;
     for attempt in &job.attempts {
         let ended = attempt.ended.unwrap_or(now);
         let from = moment(attempt.launched, zone);
@@ -142,6 +143,15 @@ fn expected(job: &JobDetail) -> Vec<Line> {
     ]
 }
 
+fn predicted(prediction: &JobPrediction) -> Vec<Line> {
+    let basis = prediction.basis.as_ref().map_or(String::new(), |basis| format!(", by {basis}"));
+    vec![
+        ("progress", prediction.progress.map(|share| format!("{:.0} %", share * 100.0))),
+        ("starts", prediction.starts.map(|starts| starts.text())),
+        ("ends", prediction.ends.map(|ends| format!("{}{basis}", ends.text()))),
+    ]
+}
+
 fn compared(MiB(peak): MiB, upper: Option<MiB>) -> String {
     match upper {
         Some(MiB(upper)) if upper > 0 => format!(", {:.0} % of what it should stay under", peak as f64 / upper as f64 * 100.0),
@@ -169,12 +179,17 @@ fn listed(parts: impl Iterator<Item = String>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use carma_core::{State, Time};
-    use carma_manager::api::EstimateDetail;
+    use carma_core::{Seconds, State, Time};
+    use carma_manager::api::{EstimateDetail, PredictedTime};
     use carma_manager::request::{JobCommand, JobRequest};
 
     use super::super::fixtures::sample;
     use super::*;
+
+    fn between(earliest: u64, latest: u64) -> PredictedTime {
+        let [earliest, likely, latest] = [earliest, u64::midpoint(earliest, latest), latest].map(Seconds::from_secs);
+        PredictedTime { earliest, likely, latest }
+    }
 
     fn shown(job: &JobDetail) -> String {
         let mut output = Vec::new();
@@ -197,6 +212,12 @@ mod tests {
             attempts: Vec::new(),
             events: Vec::new(),
             energy: None,
+            prediction: JobPrediction {
+                starts: Some(between(130, 345)),
+                ends: Some(between(2000, 3000)),
+                basis: Some("3 earlier runs of this command".to_owned()),
+                ..JobPrediction::default()
+            },
             ..sample()
         };
         insta::assert_snapshot!("show", format!("{}\n{}", shown(&sample()), shown(&waiting)));

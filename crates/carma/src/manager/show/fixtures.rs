@@ -6,7 +6,7 @@ use carma_core::{
     ArrayId, AttemptId, Condition, DeviceId, Granted, JobId, Limits, Metric, MiB, Outcome, Placement, Priority, Seconds, ServerId, State,
     Time, Utilisation, Verdict,
 };
-use carma_manager::api::{ArrayPlace, AttemptDetail, Ending, EstimateDetail, JobDetail, MemoryPart};
+use carma_manager::api::{ArrayPlace, AttemptDetail, Ending, EstimateDetail, JobDetail, JobPrediction, MemoryPart};
 use carma_manager::attempt::Exit;
 use carma_manager::event::JobEvent;
 use carma_manager::judge::Blame;
@@ -87,5 +87,6 @@ pub(crate) fn sample() -> JobDetail {
             ),
         ],
         energy: Some(Joules(86_420.0)),
+        prediction: JobPrediction::default(),
     }
 }

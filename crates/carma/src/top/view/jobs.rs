@@ -11,7 +11,7 @@ use super::super::model::{Model, Pane, Prompt, Sort};
 use super::appearance::{Appearance, FAINT, SELECTED};
 use super::canvas::{Row, first_in_sight, title};
 use super::gpu_text::tenant_usage;
-use crate::manager::{devices, identity};
+use crate::manager::{devices, identity, remark};
 use carma_format::clock;
 
 /// Widths of the columns that have one.
@@ -114,13 +114,6 @@ const fn state_style(state: Phase, appearance: Appearance) -> Style {
         Phase::Held | Phase::Estimating => FAINT,
         Phase::Queued | Phase::Starting | Phase::Done => Style::new(),
     }
-}
-
-/// Why it waits, or how far it is.
-fn remark(job: &QueueRow) -> String {
-    let progress = job.progress.map(|share| format!("{:.0} %", share * 100.0));
-    let again = (job.attempts > 1).then(|| format!("attempt {}", job.attempts));
-    job.reason.clone().unwrap_or_else(|| [progress, again].into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 /// Details of the selected job that do not fit into its row.

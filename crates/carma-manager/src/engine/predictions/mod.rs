@@ -1,0 +1,128 @@
+//! Predicted starts and ends of jobs.
+//!
+//! ```text
+//!  engine: a copy of the core's front ─► thread: runs it ahead some dozen times, with lengths drawn from what is known ─► engine: intervals
+//!  Tracks: progress, time alone   ─┐
+//!  Lengths of earlier runs        ─┴─► Known: how long a job still takes
+//! ```
+//!
+//! The engine's thread makes a copy of at most [`WAITING`] waiting jobs and never waits. The other thread takes at most a tenth of a core in the long
+//! run, and has one round at a time.
+
+mod lengths;
+mod range;
+mod rounds;
+mod tracks;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use carma_core::{AttemptId, Fraction, Job, JobId, Seconds};
+
+use self::lengths::Known;
+use self::rounds::{Round, Rounds};
+use self::tracks::Tracks;
+use super::decide::Decisions;
+use super::estimates::Lengths;
+pub(crate) use range::{JobPrediction, Range};
+pub(crate) use rounds::Predicted;
+
+/// Waiting jobs that are looked at, the first of the queue.
+pub(crate) const WAITING: usize = 200;
+/// Time between two rounds if nothing has changed: progress changes all the time.
+const PERIOD: Duration = Duration::from_secs(5);
+/// Time between two looks at how far jobs are.
+const FOLLOW_PERIOD: Duration = Duration::from_millis(200);
+/// The shortest time between two rounds.
+const LEAST_PERIOD: Duration = Duration::from_millis(100);
+/// A round is followed by a pause of so many times its length.
+const PAUSE: u32 = 9;
+
+/// The latest predictions, and the thread that makes them. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Predictions {
+    tracks: Tracks,
+    rounds: Sender<Round>,
+    latest: HashMap<JobId, JobPrediction>,
+    /// The round that was ordered last was about this state of the core.
+    changes: u64,
+    is_busy: bool,
+    next: Instant,
+    next_unchanged: Instant,
+    next_follow: Instant,
+}
+
+impl Predictions {
+    /// Starts the thread.
+    pub(crate) fn start(done: impl Fn(Predicted) -> bool + Send + 'static) -> io::Result<Self> {
+        let (rounds, orders) = channel::<Round>();
+        let run = move || {
+            let rounds = Rounds::default();
+            let _ = orders.iter().map(|round| rounds.run(round)).find(|predicted| !done(predicted.clone()));
+        };
+        thread::Builder::new().name("predictions".to_owned()).spawn(run)?;
+        let now = Instant::now();
+        let latest = HashMap::new();
+        Ok(Self { tracks: Tracks::default(), rounds, latest, changes: 0, is_busy: false, next: now, next_unchanged: now, next_follow: now })
+    }
+
+    /// Forgets what was predicted: the core begins again.
+    pub(crate) fn clear(&mut self) {
+        self.latest.clear();
+        self.tracks = Tracks::default();
+    }
+
+    /// Sees how far the running jobs are.
+    pub(crate) fn follow(&mut self, decisions: &Decisions) {
+        let now = Instant::now();
+        if now >= self.next_follow {
+            self.next_follow = now + FOLLOW_PERIOD;
+            self.tracks.update(decisions);
+        }
+    }
+
+    /// How long an attempt that ends now would have taken without the jobs beside it, as predicted.
+    pub(crate) fn time_alone(&self, decisions: &Decisions, attempt: AttemptId) -> Option<Seconds> {
+        self.tracks.time_alone(attempt, decisions.now())
+    }
+
+    /// Whether a round is due.
+    pub(crate) fn is_due(&self, decisions: &Decisions) -> bool {
+        let now = Instant::now();
+        !self.is_busy && now >= self.next && (decisions.changes() != self.changes || now >= self.next_unchanged)
+    }
+
+    /// Has the present looked at.
+    pub(crate) fn order(&mut self, decisions: &Decisions, lengths: &Lengths) {
+        let now = Instant::now();
+        (self.changes, self.next_unchanged) = (decisions.changes(), now + PERIOD);
+        let scheduler = decisions.scheduler().front(WAITING);
+        let known = |job: &Job| {
+            let progress = self.tracks.of(decisions, job.id());
+            let saved = job.saved_progress.filter(|_| job.checkpointed_at.is_some()).map_or(0.0, Fraction::get);
+            (job.id(), Known::new(lengths.expected(job.id()), progress, saved))
+        };
+        let unfinished = scheduler.jobs().filter(|job| job.state.outcome().is_none());
+        let known: HashMap<JobId, Known> = unfinished.map(known).collect();
+        if known.is_empty() {
+            return self.latest.clear();
+        }
+        self.is_busy = self.rounds.send(Round { now: decisions.now(), scheduler, known }).is_ok();
+    }
+
+    /// A round is done.
+    pub(crate) fn take(&mut self, predicted: Predicted) {
+        let now = Instant::now();
+        self.is_busy = false;
+        self.next = now + (predicted.took * PAUSE).max(LEAST_PERIOD);
+        self.latest = predicted.jobs;
+    }
+
+    /// The latest prediction for a job.
+    pub(crate) fn of(&self, job: JobId) -> Option<&JobPrediction> {
+        self.latest.get(&job)
+    }
+}
