@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use carma_core::{Fraction, MiB};
+use carma_core::MiB;
 use carma_sim::{Draw, Physics};
 
 use super::checkpoint::{Checkpoint, write};
 use super::progress::Progress;
 use super::{Job, TrainError};
-use crate::cuda::{Program, Rank, launch};
+use crate::cuda::{CudaError, Program, Rank, launch};
 use crate::machine::Machine;
 
 /// The phase of a run; times are in emulated seconds.
@@ -143,13 +143,18 @@ impl<'a> Attempt<'a> {
     /// Allocates its next part of memory on all its GPUs, if due.
     fn grow(&mut self, now: f64) -> Result<(), TrainError> {
         let Some(program) = self.program.as_ref().filter(|_| now >= self.grows_at) else { return Ok(()) };
-        let share = self.physics.memory_share(self.requests);
+        let mut is_last = true;
         for (ordinal, rank) in self.job.workload.ranks.iter().enumerate() {
-            let MiB(wanted) = rank.peak.share(Fraction::clamped(share));
-            program.hold(ordinal, wanted << 20)?;
+            let request = self.physics.memory_request(rank.peak, self.requests);
+            let hold = |size: MiB| program.hold(ordinal, size.0 << 20);
+            match hold(request.wanted) {
+                Err(full @ CudaError::OutOfMemory { .. }) => hold(request.without_cache).map_err(|_| full)?,
+                other => other?,
+            }
+            is_last = request.is_last;
         }
         self.requests += 1;
-        self.grows_at = if share < 1.0 { now + self.draw.growth / f64::from(Physics::REQUESTS) } else { f64::INFINITY };
+        self.grows_at = if is_last { f64::INFINITY } else { now + self.draw.growth / f64::from(Physics::REQUESTS) };
         Ok(())
     }
 

@@ -160,26 +160,25 @@ impl<D: Decider> World<'_, D> {
     /// A process requests its next part of memory on all its GPUs; if one has no room, it dies.
     fn grow(&mut self, place: usize) -> Result<(), SimulationError> {
         let Some(process) = &mut self.processes[place] else { return Ok(()) };
-        let share = self.setup.physics.memory_share(process.requests);
         let (step, plan) = (process.draw.growth / f64::from(Physics::REQUESTS), process.plan);
-        let last = share >= 1.0;
+        let requests = process.requests;
         process.requests += 1;
+        let mut is_last = true;
         for (rank, gpu) in process.gpus.clone().into_iter().enumerate() {
             let gpu_state = &mut self.gpus[gpu];
             let Some(resident) = gpu_state.place_of(ProcessRef::Rank { process: place, rank }) else { continue };
             let Resident { facts, memory, .. } = gpu_state.residents[resident];
-            let wanted = facts.peak().share(Fraction::clamped(share));
-            // On a full GPU, PyTorch frees its cache before it gives up.
-            let without_cache = facts.peak().share(Fraction::clamped(share * (1.0 - self.setup.physics.cached)));
-            let free = gpu_state.free();
-            if without_cache - memory > free {
+            let request = self.setup.physics.memory_request(facts.peak(), requests);
+            let fits = |size: &MiB| *size - memory <= gpu_state.free();
+            let Some(size) = [request.wanted, request.without_cache].into_iter().find(fits) else {
                 return self.exit(place, Verdict::OutOfMemory);
-            }
-            gpu_state.take(resident, (wanted - memory).min(free));
+            };
+            gpu_state.take(resident, size - memory);
             gpu_state.processes_changed = true;
+            is_last = request.is_last;
             self.touch(gpu);
         }
-        if !last {
+        if !is_last {
             self.agenda.plan(self.now + seconds(step), Item::Grow { process: place, plan });
         }
         Ok(())

@@ -1,6 +1,19 @@
 //! Constants of job behaviour and monitoring: assumed, or taken from published runs.
 
+use carma_core::{Fraction, MiB};
+
 use crate::interference::START_UP;
+
+/// What a process requests of a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryRequest {
+    /// All that it holds from then on.
+    pub wanted: MiB,
+    /// What it takes on a full GPU: PyTorch frees its cache before it fails.
+    pub without_cache: MiB,
+    /// Whether its memory grows no more.
+    pub is_last: bool,
+}
 
 /// Constants of the simulated world that are not in any table of measurements.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,13 +72,15 @@ impl Physics {
     /// Number of memory requests after the first.
     pub const REQUESTS: u32 = 2;
 
-    /// Share of its peak that a process holds after this many requests beyond the first.
-    pub fn memory_share(&self, requests: u32) -> f64 {
-        if requests >= Self::REQUESTS {
-            1.0
-        } else {
-            self.first_memory + (1.0 - self.first_memory) * f64::from(requests) / f64::from(Self::REQUESTS)
-        }
+    /// The memory that a process of this peak requests, after this many requests beyond the first.
+    pub fn memory_request(&self, peak: MiB, requests: u32) -> MemoryRequest {
+        let is_last = requests >= Self::REQUESTS;
+        let later = f64::from(requests.min(Self::REQUESTS)) / f64::from(Self::REQUESTS);
+        let share = self.first_memory + (1.0 - self.first_memory) * later;
+        let of_peak = |share| peak.share(Fraction::clamped(share));
+        // The last request is the peak to the MiB.
+        let wanted = if is_last { peak } else { of_peak(share) };
+        MemoryRequest { wanted, without_cache: of_peak(share * (1.0 - self.cached)).min(wanted), is_last }
     }
 
     /// Factor on step times on a server whose GPUs have this many busy processes.
