@@ -17,6 +17,7 @@ mod stepping;
 mod stream;
 mod switches;
 mod time_slices;
+mod trims;
 mod world;
 
 use proptest::prelude::*;

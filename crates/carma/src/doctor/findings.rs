@@ -163,7 +163,10 @@ fn about_source(source: &SourceReport) -> Finding {
 
 fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {
     let mps = if facts.mps.is_some() {
-        finding(Health::Ok, "MPS can be used to share GPUs", None)
+        let says = "MPS is available: jobs that share a GPU usually disturb each other less with it. CARMA does not use it by itself";
+        let fix = "carma profile jobs.toml --pairs --modes streams,mps shows what it gains for your jobs; if it gains, set \
+                   modes.allowed = [\"streams\", \"mps\"] in the configuration";
+        finding(Health::Note, says, Some(fix))
     } else {
         let fix = "it comes with the driver: apt install nvidia-cuda-mps, or nvidia-compute-utils-VERSION on Ubuntu";
         finding(Health::Note, "MPS is not installed: GPUs are shared by time slices only", Some(fix))
@@ -281,6 +284,15 @@ mod tests {
             ],
         );
         insta::assert_snapshot!(lines(&facts).join("\n"));
+    }
+
+    #[test]
+    fn mps_is_recommended_where_it_is_available_and_its_gain_is_to_be_shown_first() {
+        let mut facts = facts("550.54.15", vec![gpu(0, "NVIDIA A100-SXM4-40GB")], vec![(Source::Dcgmi, SourceState::Used(1))]);
+        let about_mps = |facts: &Facts| lines(facts).into_iter().filter(|line| line.contains("MPS")).collect::<Vec<_>>();
+        assert!(!about_mps(&facts)[0].contains("carma profile"), "there is nothing to show");
+        facts.mps = Some("/usr/bin/nvidia-cuda-mps-control".into());
+        insta::assert_snapshot!(about_mps(&facts).join("\n"));
     }
 
     #[test]

@@ -35,6 +35,7 @@ impl World {
         self.check_switches(before, actions);
         self.check_no_job_was_overlooked();
         self.check_time_slices(before, actions);
+        self.check_trims(before);
         let now = self.scheduler().now();
         let scheduler = self.log.scheduler();
         // Gates whose attempt is over are open.

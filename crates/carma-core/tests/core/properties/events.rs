@@ -91,7 +91,9 @@ impl Step {
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
-    let preset = prop::sample::select(Preset::ALL.to_vec());
+    // Only our own preset has aims.
+    let aimed = prop::sample::select(Aim::ALL.to_vec()).prop_map(|aim| (Preset::Carma, Some(aim)));
+    let preset = prop_oneof![prop::sample::select(Preset::ALL.to_vec()).prop_map(|preset| (preset, None)), aimed];
     let policy = prop::sample::select(vec![
         "magm",
         "magm",
@@ -127,23 +129,27 @@ fn settings() -> impl Strategy<Value = Settings> {
     let correction = prop::sample::select(vec![(0.0, 0.0), (1.2, 200.0)]);
     let time_slice = prop::sample::select(vec![0.0, 20.0, 90.0]);
     let confirmed = prop::option::of(prop::sample::select(vec![0.0, 5.0, 30.0]));
-    let queueing = (jobs_per_gpu, queues(), prop::option::of(quotas), (time_slice, correction, confirmed));
+    // Often short against the runs, so that memory is given back.
+    let trim_after = prop::option::of(prop::sample::select(vec![0.0, 20.0, 100.0]));
+    let queueing = (jobs_per_gpu, queues(), prop::option::of(quotas), (time_slice, correction, confirmed, trim_after));
     (preset, policy, any::<(bool, bool, bool)>(), queueing, power(), idle_holders(), modes).prop_map(
         |(
-            preset,
+            (preset, aim),
             policy,
             (reservations, idle_first, avoid),
-            (jobs_per_gpu, queue, quotas, (time_slice, (slowdown, horizon), confirmed)),
+            (jobs_per_gpu, queue, quotas, (time_slice, (slowdown, horizon), confirmed, trim_after)),
             power,
             idle_holders,
             modes,
         )| Settings {
             preset: Some(preset),
+            aim,
             policy: Some(policy.to_owned()),
             admission: Some(AdmissionSettings {
                 reservations: Some(reservations),
                 idle_first: Some(idle_first),
                 jobs_per_gpu: Some(jobs_per_gpu),
+                trim_after,
                 foreign: Some(if avoid { Foreign::Avoid } else { Foreign::Share }),
                 ..AdmissionSettings::default()
             }),

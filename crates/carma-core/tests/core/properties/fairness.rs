@@ -21,7 +21,8 @@ fn equal_jobs() -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec(one, 1..40)
 }
 
-fn rules(policy: &str, half_life: f64, shares: &[ShareSettings]) -> Config {
+/// Exclusive GPUs, or our own policy with an aim.
+fn rules(aim: Option<Aim>, half_life: f64, shares: &[ShareSettings]) -> Config {
     let queue = QueueSettings {
         fair_share: Some(true),
         half_life: Some(half_life),
@@ -29,7 +30,8 @@ fn rules(policy: &str, half_life: f64, shares: &[ShareSettings]) -> Config {
         shares: Some(shares.to_vec()),
         ..QueueSettings::default()
     };
-    Settings { policy: Some(policy.to_owned()), queue: Some(queue), ..Settings::default() }.check().unwrap()
+    let policy = if aim.is_some() { "carma" } else { "exclusive" };
+    Settings { aim, policy: Some(policy.to_owned()), queue: Some(queue), ..Settings::default() }.check().unwrap()
 }
 
 /// Which job was launched when, by the test's own notes.
@@ -76,11 +78,11 @@ proptest! {
         gpus in 1_u16..4,
         half_life in prop::sample::select(vec![60.0, 600.0, 86_400.0]),
         weighted in any::<bool>(),
-        policy in prop::sample::select(vec!["exclusive", "carma"]),
+        aim in prop::option::of(prop::sample::select(Aim::ALL.to_vec())),
     ) {
         let shares = [ShareSettings { uid: Some(1), share: 3.0, gid: None }, ShareSettings { gid: Some(1), share: 2.0, uid: None }];
         let mut accounts = Accounts { launched: BTreeMap::new(), half_life };
-        run(&mut Lab::new(rules(policy, half_life, if weighted { &shares } else { &[] }), gpus), &jobs, |lab, actions| {
+        run(&mut Lab::new(rules(aim, half_life, if weighted { &shares } else { &[] }), gpus), &jobs, |lab, actions| {
             for action in actions {
                 let Action::Launch { attempt, .. } = action else { continue };
                 let launched = &lab.scheduler.job(attempt.job).unwrap().spec;

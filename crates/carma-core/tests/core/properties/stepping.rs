@@ -171,6 +171,7 @@ impl World {
     fn see(&mut self, active: &Active, memory: u64) {
         for granted in &active.placement.devices {
             let process = ProcessUse { owner: Owner::Attempt(active.attempt), memory: Some(MiB(memory)) };
+            self.note_memory(active.attempt, granted.device, MiB(memory));
             self.accepted(Event::ProcessesSeen { device: granted.device, processes: vec![process] });
             let now = self.scheduler().now();
             if let Some(closed) = self.gates.get_mut(&granted.device).filter(|closed| closed.by == active.attempt) {

@@ -8,6 +8,7 @@ use proptest::sample::Index;
 use super::checks::Closed;
 use super::events::{Mode, Setup};
 use super::shares::HostReading;
+use super::trims::SeenMemory;
 
 pub(super) struct World {
     pub(super) log: EventLog<Vec<u8>>,
@@ -17,6 +18,8 @@ pub(super) struct World {
     pub(super) servers_attached: u32,
     pub(super) gates: BTreeMap<DeviceId, Closed>,
     pub(super) host_readings: BTreeMap<ServerId, HostReading>,
+    /// Memory of attempts on devices.
+    pub(super) memory: BTreeMap<(AttemptId, DeviceId), SeenMemory>,
     /// GPUs that are to be switched.
     pub(super) switches: Vec<(DeviceId, GpuMode)>,
 }
@@ -31,6 +34,7 @@ impl World {
             servers_attached: 0,
             gates: BTreeMap::new(),
             host_readings: BTreeMap::new(),
+            memory: BTreeMap::new(),
             switches: Vec::new(),
         };
         for (server, gpus) in (0..).zip(&setup.servers) {
