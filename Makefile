@@ -111,9 +111,10 @@ test-nvidia: nvidia ## Test with NVIDIA's own programs, headers and library (tho
 	cargo test --package carma --test cli nvidia
 	@tools/skip --list
 
-# The dry run's own tests, on Debian's small PyTorch.
+# The tests of the Python side, on Debian's small PyTorch; those of jobs need the program of `make tests`.
 python:
 	tools/install python3-torch
+	tools/install python3-cloudpickle
 	if /usr/bin/python3 -c 'import torch' 2>/dev/null; then cd python && OMP_NUM_THREADS=1 /usr/bin/python3 -m tests; \
 	else tools/skip python/tests "/usr/bin/python3 has no PyTorch"; fi
 

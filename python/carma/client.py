@@ -240,18 +240,8 @@ class Client:
         return self.get("/v1/status")
 
     def events(self, after=None):
-        """Live events: pairs of an event's name and its content."""
-        with self.open("GET", "/v1/events", {"after": after}) as answer:
-            event, data = None, []
-            for line in answer:
-                line = line.decode().rstrip("\r\n")
-                if line.startswith("event:"):
-                    event = line[6:].strip()
-                elif line.startswith("data:"):
-                    data.append(line[5:].strip())
-                elif not line and data:
-                    yield event, json.loads("\n".join(data))
-                    event, data = None, []
+        """Live events from this call on: pairs of an event's name and its content."""
+        return _events(self.open("GET", "/v1/events", {"after": after}))
 
     def get(self, path, **query):
         """The answer to a GET request."""
@@ -289,6 +279,21 @@ class Client:
             except (FileNotFoundError, ConnectionRefusedError):
                 continue
         raise NoManager(f"no manager answers at {' or '.join(self._sockets)}: start one with `carma up`")
+
+
+def _events(answer):
+    """Server-sent events of an open response."""
+    with answer:
+        event, data = None, []
+        for line in answer:
+            line = line.decode().rstrip("\r\n")
+            if line.startswith("event:"):
+                event = line[6:].strip()
+            elif line.startswith("data:"):
+                data.append(line[5:].strip())
+            elif not line and data:
+                yield event, json.loads("\n".join(data))
+                event, data = None, []
 
 
 class _UnixConnection(http.client.HTTPConnection):

@@ -1,0 +1,350 @@
+"""Functions as jobs, with the interface of `concurrent.futures`: the calls wait in CARMA's queue and run on its GPUs.
+
+>>> from carma import Executor
+>>> with Executor(gpus=1, memory="12GiB", time_limit=7200) as executor:     # doctest: +SKIP
+...     future = executor.submit(train, lr=0.1)
+...     losses = list(executor.map(train, [0.1, 0.01, 0.001]))
+...     print(future.job.id, future.result(), future.stdout())
+
+The jobs live in the manager: they go on if this program ends, and `Executor().future(12)` finds job 12's result later.
+"""
+
+import concurrent.futures
+import contextlib
+import datetime
+import http.client
+import os
+import re
+import sys
+import threading
+import time
+from pathlib import Path
+
+from carma import calls
+from carma.calls import Call
+from carma.client import Client, Job, JobFailed, NoManager, Problem, _mebibytes, _umask
+
+__all__ = ["Call", "CallFailed", "CallFuture", "Executor"]
+
+#: The program of the jobs.
+PROGRAM = Path(__file__).with_name("run_call.py")
+#: Seconds between attempts to reach a manager that went away.
+RECONNECT = 1.0
+_SECONDS = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
+
+
+class CallFailed(JobFailed):
+    """The job ended without a result: it was cancelled, ran out of memory or time, or its process died."""
+
+    def __init__(self, result, last_words):
+        super().__init__(result)
+        self.last_words = last_words
+
+    def __str__(self):
+        return super().__str__() + (f"; its last words:\n{self.last_words}" if self.last_words else "")
+
+
+class RemoteTraceback(Exception):
+    """The traceback of an exception, as it was in the job."""
+
+    def __str__(self):
+        return f"\n{self.args[0]}"
+
+
+class CallFuture(concurrent.futures.Future):
+    """The result of a call. `job` is its job, to look at and to act on."""
+
+    def __init__(self, job, folder, index, keep):
+        super().__init__()
+        self.job = job
+        self._folder, self._index, self._keep = folder, index, keep
+        self._settling = threading.Lock()
+
+    def __repr__(self):
+        state = "cancelled" if self.cancelled() else "done" if self.done() else "running" if self.running() else "pending"
+        return f"<CallFuture of job {self.job.id}: {state}>"
+
+    def cancel(self):
+        """Cancels the job if it has not started, as executors do. `future.job.cancel()` ends one that runs."""
+        if self.cancelled():
+            return True
+        if self.done() or self.running():
+            return False
+        try:
+            # A job that starts meanwhile cannot be held.
+            if self.job.state != "held":
+                self.job.hold()
+            self.job.cancel()
+        except Problem:
+            return False
+        self._was_cancelled()
+        return True
+
+    def stdout(self):
+        """What it printed so far."""
+        return self.job.logs()
+
+    def stderr(self):
+        """What it wrote to stderr so far."""
+        return self.job.logs("stderr")
+
+    def _was_cancelled(self):
+        with self._settling:
+            if not self.done() and super().cancel():
+                self.set_running_or_notify_cancel()
+        self._clean_up()
+
+    def _started(self):
+        with self._settling:
+            if not self.running() and not self.done():
+                self.set_running_or_notify_cancel()
+
+    def _ended(self):
+        """Reads the result of a job that is over."""
+        try:
+            end = self.job.wait()
+            # A call that raised has a result too, unless the job was ended in another way.
+            outcome = calls.read_result(calls.result_file(self._folder, self._index))
+        except FileNotFoundError:
+            if not self.running() and end.detail["state"].get("outcome") == "cancelled":
+                return self._was_cancelled()
+            outcome = (False, CallFailed(end, self._last_words()), None)
+        except Exception as error:
+            # A result whose module is missing here, or a job that the manager no longer keeps.
+            outcome = (False, error, None)
+        self._settle(*outcome)
+        self._clean_up()
+
+    def _settle(self, returned, value, remote_traceback):
+        if not returned:
+            value = value or RuntimeError(f"job {self.job.id} raised an exception that cannot be sent")
+            if remote_traceback:
+                value.__cause__ = RemoteTraceback(remote_traceback)
+        # Two threads may see the end.
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            (self.set_result if returned else self.set_exception)(value)
+
+    def _last_words(self):
+        with contextlib.suppress(Exception):
+            return self.job.logs("stderr", lines=10).strip()
+        return ""
+
+    def _clean_up(self):
+        if not self._keep:
+            calls.remove(self._folder, self._index)
+
+
+class Executor(concurrent.futures.Executor):
+    """Runs functions as jobs of CARMA.
+
+    The options are those of `Client.submit`: ``name``, ``gpus``, ``memory`` (MiB, or "12GiB"), ``cpus``, ``host_memory``, ``time_limit``
+    (seconds, a timedelta, or "2h"), ``exclusive``, ``mode``, ``priority``, ``after``, ``retries``, ``directory``, ``environment``; and
+    ``checkpoint`` (the function saves its work on SIGTERM by itself) and ``at_most`` (calls of one array that run at once).
+    Calls and results are files in ``folder``, which the jobs' servers must see; in a folder of your own they stay when they were read.
+    """
+
+    def __init__(self, folder=None, client=None, **options):
+        self._client = client or Client()
+        self._folder = calls.default_folder() if folder is None else Path(folder)
+        self._keep = folder is not None
+        self._options = {}
+        self._watcher = _Watcher(self._client)
+        self._closed = False
+        self.update_parameters(**options)
+
+    def update_parameters(self, **options):
+        """Changes options of later calls."""
+        wrong = options.keys() - _OPTIONS
+        if wrong:
+            raise TypeError(f"no option {', '.join(sorted(wrong))}: there are {', '.join(sorted(_OPTIONS))}")
+        self._options.update(options)
+
+    def submit(self, function, /, *args, **kwargs):
+        """Submits a call as a job, and returns when the job is stored."""
+        return self._submit([Call(function, *args, **kwargs)], array=False)[0]
+
+    def map_array(self, function, *iterables):
+        """Submits a call for each of the zipped arguments as the jobs of one array; returns their futures."""
+        return self._submit([Call(function, *args) for args in zip(*iterables)], array=True)
+
+    def map(self, function, *iterables, timeout=None, chunksize=1):
+        """The results in order, of calls that run as one array. `chunksize` changes nothing: each call is a job."""
+        end = None if timeout is None else time.monotonic() + timeout
+        futures = self.map_array(function, *iterables)
+
+        def results():
+            try:
+                for future in futures:
+                    yield future.result(None if end is None else end - time.monotonic())
+            finally:
+                for future in futures:
+                    future.cancel()
+
+        return results()
+
+    def future(self, job):
+        """The future of a call that was submitted earlier, by its job's number or name. Its result must not have been read yet."""
+        job = self._client.job(job)
+        request = job.show()["request"]
+        folder = request["environment"].get(calls.FOLDER_VARIABLE)
+        if folder is None:
+            raise ValueError(f"job {job.id} is no call of an executor")
+        index = (request.get("array") or {}).get("index", 0)
+        future = CallFuture(job, folder, index, keep=Path(folder).parent != calls.default_folder())
+        with self._watcher.submission() as watch:
+            watch([future])
+        self._watcher.check(future)
+        return future
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        """Accepts no more calls. Waits for those that were submitted; without ``wait`` their jobs go on."""
+        self._closed = True
+        futures = self._watcher.futures()
+        if cancel_futures:
+            for future in futures:
+                future.cancel()
+        if wait:
+            concurrent.futures.wait(futures)
+
+    def _submit(self, submitted, array):
+        if self._closed:
+            raise RuntimeError("the executor was shut down")
+        if not submitted:
+            return []
+        folder = calls.new_folder(self._folder)
+        try:
+            for index, call in enumerate(submitted):
+                calls.write_call(calls.call_file(folder, index), call)
+            submission = _submission(self._options, submitted, folder, array)
+            with self._watcher.submission() as watch:
+                numbers = self._client._submit(submission)["jobs"]
+                futures = [CallFuture(Job(self._client, number), folder, index, self._keep) for index, number in enumerate(numbers)]
+                watch(futures)
+            return futures
+        except BaseException:
+            for index in range(len(submitted)):
+                calls.remove(folder, index)
+            raise
+
+
+class _Watcher:
+    """Tells futures what becomes of their jobs, by a thread that reads the manager's events while there are any."""
+
+    def __init__(self, client):
+        self._client = client
+        self._lock = threading.Lock()
+        self._pending = {}
+        self._thread = None
+
+    def futures(self):
+        with self._lock:
+            return list(self._pending.values())
+
+    @contextlib.contextmanager
+    def submission(self):
+        """While jobs are submitted, events wait: those of the new jobs find their futures."""
+        with self._lock:
+            events = None if self._thread else self._client.events()
+            yield lambda futures: self._pending.update((future.job.id, future) for future in futures)
+            if events is not None and self._pending:
+                self._thread = threading.Thread(target=self._watch, args=(events,), name="carma-executor", daemon=True)
+                self._thread.start()
+
+    def check(self, future):
+        """Asks for the state of a job. One that the manager no longer knows is over."""
+        try:
+            self._update(future.job.id, future.job.state)
+        except Problem:
+            self._update(future.job.id, "done")
+
+    def _watch(self, events):
+        while not self._is_finished():
+            with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+                for name, event in events:
+                    if name == "job":
+                        self._update(event["job"], event["state"])
+                    if self._is_finished():
+                        return
+            # The manager went away, or dropped this client because it did not read in time.
+            events = self._reconnect()
+            with contextlib.suppress(OSError, NoManager, http.client.HTTPException, ValueError):
+                for future in self.futures():
+                    self.check(future)
+
+    def _reconnect(self):
+        while True:
+            try:
+                return self._client.events()
+            except (OSError, NoManager, Problem, http.client.HTTPException):
+                time.sleep(RECONNECT)
+
+    def _is_finished(self):
+        with self._lock:
+            if self._pending:
+                return False
+            self._thread = None
+            return True
+
+    def _update(self, job, state):
+        with self._lock:
+            future = self._pending.get(job)
+        if future is None:
+            return
+        if state == "done":
+            future._ended()
+            with self._lock:
+                self._pending.pop(job, None)
+        elif state in ("starting", "running"):
+            future._started()
+
+
+def _submission(options, submitted, folder, array):
+    """What is sent to the manager."""
+    given = options.get
+    checkpoint = given("checkpoint", False) or hasattr(submitted[0].function, "checkpoint")
+    words = [calls.name_of(submitted[0].function)] if array else submitted[0].words()
+    environment = dict(os.environ if given("environment") is None else given("environment"))
+    # Of a job that submits jobs.
+    environment.pop("CARMA_ARRAY_INDEX", None)
+    job = {
+        "name": given("name") or words[0].rpartition(".")[2].strip("<>"),
+        "command": {"program": [sys.executable, str(PROGRAM), *words]},
+        "directory": os.path.abspath(given("directory") or os.getcwd()),
+        "environment": {**environment, calls.FOLDER_VARIABLE: str(folder)},
+        "umask": _umask(),
+        "resources": {
+            "gpus": given("gpus", 1),
+            "memory": _mebibytes(given("memory")),
+            "cpus": given("cpus"),
+            "host_memory": _mebibytes(given("host_memory")),
+            "time_limit": _seconds(given("time_limit")),
+            "exclusive": given("exclusive", False),
+            "mode": given("mode", "auto"),
+        },
+        "schedule": {
+            "priority": given("priority", 0),
+            "after": [{"job": str(getattr(job, "id", job)), "condition": "ok"} for job in given("after", ())],
+            "at_most": given("at_most") if array else None,
+        },
+        "retries": {"failure": given("retries", 0)},
+        "may_checkpoint": checkpoint,
+    }
+    job = {key: value for key, value in job.items() if value is not None}
+    return {"job": job, "array": list(range(len(submitted)))} if array else {"job": job}
+
+
+_OPTIONS = frozenset(
+    "name gpus memory cpus host_memory time_limit exclusive mode priority after retries directory environment checkpoint at_most".split()
+)
+
+
+def _seconds(limit):
+    """Seconds, of a number, a timedelta, or a text such as "90min"."""
+    if limit is None or isinstance(limit, (int, float)):
+        return limit
+    if isinstance(limit, datetime.timedelta):
+        return limit.total_seconds()
+    written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(limit))
+    if not written or written[2] not in _SECONDS:
+        raise ValueError(f"{limit!r} is no time limit: write 2h, 90min, or a number of seconds")
+    return float(written[1]) * _SECONDS[written[2]]
