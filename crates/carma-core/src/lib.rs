@@ -72,5 +72,5 @@ pub use telemetry::{
     Metric, MetricFacts, PerMetric, Sample, Shown, Statistics, Telemetry, Utilisation, UtilisationOverTime, Window, WindowRule,
     WindowSummary, mean, percentile,
 };
-pub use tenant::{Growth, Owner, Plateau, ProcessUse, Tenant, TenantMemory, Work};
+pub use tenant::{DriverLimits, Growth, Owner, Plateau, ProcessUse, Tenant, TenantMemory, Work};
 pub use units::*;

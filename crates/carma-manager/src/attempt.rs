@@ -42,6 +42,9 @@ pub struct Order {
     /// What the kernel enforces, where it can.
     #[serde(default)]
     pub limits: HostLimits,
+    /// The control groups that were made for it; unset: its supervisor makes them, if it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupFolders>,
     /// The folder for its checkpoints, if it can write them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_folder: Option<PathBuf>,
@@ -86,6 +89,17 @@ pub struct HostLimits {
     pub processes: Option<u64>,
     /// The numbers of the GPU device files that it may open.
     pub gpus: Option<Vec<u32>>,
+}
+
+/// The folders of an attempt's control groups.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupFolders {
+    /// The group that tells which processes belong to the attempt.
+    #[serde(rename = "cgroup")]
+    pub main: PathBuf,
+    /// Groups of version 1 with limits only.
+    #[serde(rename = "limited_in", default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<PathBuf>,
 }
 
 /// A terminal that people can attach to.

@@ -259,6 +259,9 @@ impl JobEvent {
                 let on = if devices.is_empty() { String::new() } else { format!(" on {}", devices.join(", ")) };
                 format!("{kind} (attempt {attempt}){on}")
             }
+            Self::Signalled { attempt, reason: StopReason::Borrows(borrowing), .. } => {
+                format!("{kind} (attempt {attempt}): it {borrowing}")
+            }
             Self::Signalled { attempt, reason, .. } => format!("{kind} (attempt {attempt}): {}", snake(reason)),
             Self::Ended { attempt, reason, .. } => format!("{kind} (attempt {attempt}): {reason}"),
             Self::Requeued { floor, whole_gpu, reason } => {
@@ -273,6 +276,7 @@ impl JobEvent {
                     RequeueReason::TimeSliceOver => format!("{kind}{more}: its time slice is over, and other jobs wait"),
                     RequeueReason::Moved => format!("{kind}{more}: it moves to another GPU"),
                     RequeueReason::ServerEnding => format!("{kind}{more}: its server ends soon"),
+                    RequeueReason::Borrowed => format!("{kind}{more}: it used memory that is reserved for other jobs"),
                 }
             }
             Self::OverLimit { text }

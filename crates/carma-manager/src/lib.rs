@@ -31,6 +31,7 @@ pub mod judge;
 pub mod launch;
 pub mod link;
 pub mod measure;
+pub mod memory_limits;
 pub mod metrics;
 pub mod notification;
 pub mod notifications;

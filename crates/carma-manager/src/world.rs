@@ -25,6 +25,11 @@ pub struct World {
 }
 
 impl World {
+    /// Whether the GPUs are emulated: real ones need no variables.
+    pub fn is_emulated(&self) -> bool {
+        !self.environment.is_empty()
+    }
+
     /// Changes the environment of a job so that it finds the GPUs.
     pub(crate) fn prepare(&self, environment: &mut BTreeMap<String, String>) {
         environment.extend(self.environment.clone());

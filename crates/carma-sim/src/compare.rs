@@ -124,6 +124,8 @@ pub struct ComparisonRow {
     pub memory_ratio: f64,
     /// Attempts that ran out of memory.
     pub oom_attempts: f64,
+    /// Of these, attempts that had kept to their reservation.
+    pub oom_victims: f64,
     /// Mean slowdown: run time over time alone.
     pub mean_slowdown: f64,
     /// Largest slowdown, averaged over seeds.
@@ -175,6 +177,7 @@ fn row(contender: &Contender, exclusive: &Contender) -> ComparisonRow {
         smocc_ratio: over(|summary| summary.smocc).0,
         memory_ratio: over(|summary| summary.memory_mib).0,
         oom_attempts: of(|summary| summary.oom_attempts as f64).0,
+        oom_victims: of(|summary| summary.oom_victims as f64).0,
         mean_slowdown: of(|summary| summary.mean_slowdown).0,
         worst_slowdown: of(|summary| summary.worst_slowdown).0,
         failed: of(|summary| summary.failed as f64).0,

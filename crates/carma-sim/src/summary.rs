@@ -26,6 +26,8 @@ pub struct RunSummary {
     pub worst_slowdown: f64,
     /// Attempts that ran out of GPU memory.
     pub oom_attempts: usize,
+    /// Of these, attempts that had kept to their reservation.
+    pub oom_victims: usize,
     /// Attempts beyond each job's first.
     pub retries: usize,
     /// Jobs that succeeded.
@@ -73,6 +75,7 @@ impl Run {
             p95_jct: percentile(&completions, 0.95),
             mean_slowdown: mean(&slowdowns),
             worst_slowdown: slowdowns.iter().copied().fold(0.0, f64::max),
+            oom_victims: self.jobs.iter().flat_map(|job| &job.attempts).filter(|attempt| attempt.victim).count(),
             oom_attempts: self.jobs.iter().map(crate::JobRecord::out_of_memory).sum(),
             retries: self.jobs.iter().map(|job| job.attempts.len().saturating_sub(1)).sum(),
             succeeded: succeeded.len(),

@@ -50,10 +50,11 @@ export function GpuCard({ gpu, samples, dense }: { gpu: GpuDetail; samples: Rece
         </div>
       )}
       <ul class="gpu-tenants">
-        {gpu.tenants.map(({ attempt, name, array, user, memory: has }) => (
+        {gpu.tenants.map(({ attempt, name, array, user, memory: has, borrowed }) => (
           <li key={attempt.job}>
             <JobLink id={attempt.job} name={name} array={array} />
             {!dense && <span class="quiet"> {user}</span>}
+            {!dense && borrowed !== undefined && <span class="quiet"> {memory(borrowed)} borrowed</span>}
             {!dense && <span class="value">{memory(has)}</span>}
           </li>
         ))}

@@ -121,6 +121,8 @@ const TENANTS: ColumnOf<GpuTenant>[] = [
   { name: "Attempt", cell: ({ attempt }) => attempt.number, number: true },
   { name: "Memory", cell: tenant => memory(tenant.memory), order: tenant => tenant.memory ?? 0, number: true },
   { name: "Reserved", cell: ({ promised }) => memory(promised), order: ({ promised }) => promised, number: true },
+  { name: "Borrowed", cell: ({ borrowed }) => memory(borrowed), order: ({ borrowed }) => borrowed ?? 0, number: true },
+  { name: "Limit", cell: ({ limit }) => memory(limit), order: ({ limit }) => limit ?? 0, number: true },
   { name: "SMACT", cell: ({ smact }) => percent(smact), order: ({ smact }) => smact ?? 0, number: true },
   { name: "Energy", cell: tenant => energy(tenant.energy), order: tenant => tenant.energy ?? 0, number: true },
   { name: "Launched", cell: ({ launched }) => <Ago at={launched} />, order: ({ launched }) => launched },

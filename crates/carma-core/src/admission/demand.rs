@@ -93,6 +93,8 @@ pub(crate) struct RankNeed {
     pub(crate) reserved: ReservedMemory,
     /// What it is known to need, where an enforced limit would do no harm.
     pub(crate) known: Option<MiB>,
+    /// Nothing is known about its memory: what is reserved is a guess.
+    pub(crate) unknown: bool,
 }
 
 /// The memory reserved for a rank.
@@ -141,6 +143,7 @@ impl<'a> Demand<'a> {
                 alone: alone.max(raised),
                 reserved: if whole { ReservedMemory::Whole } else { ReservedMemory::UpTo(reserved.max(raised)) },
                 known: if let RankMemory::Known(memory) = need { Some(memory.max(raised)) } else { None },
+                unknown: need == RankMemory::Unknown,
             }
         };
         let ranks = if spec.gpus == 1 { Ranks::One([need(0)]) } else { Ranks::Many((0..spec.gpus as usize).map(need).collect()) };

@@ -5,6 +5,7 @@
 
 mod admission;
 mod correction;
+mod enforce;
 mod idle_holders;
 mod modes;
 mod mps;
@@ -18,6 +19,7 @@ mod window;
 
 pub use admission::*;
 pub use correction::*;
+pub use enforce::*;
 pub use idle_holders::*;
 pub use modes::*;
 pub use mps::*;
@@ -160,6 +162,8 @@ sections! {
     recovery: RecoveryConfig,
     /// Limits of MPS clients.
     mps: MpsConfig,
+    /// Memory limits of jobs that the driver enforces: driver 615 or later, root, control groups of version 2, no MIG.
+    enforce: EnforceConfig,
     /// Predictions for jobs that share a GPU, and their limits.
     forecast: ForecastConfig,
     /// Time slices.

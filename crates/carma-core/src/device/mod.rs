@@ -36,13 +36,16 @@ pub struct DeviceSpec {
     /// Between which watts its draw lies, if the driver reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerRange>,
+    /// The driver can limit the memory of each job on it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limits_memory: bool,
 }
 
 impl DeviceSpec {
     /// A GPU that plain processes share, or a MIG instance.
     pub const fn new(id: DeviceId, memory: MiB) -> Self {
         let mode = if id.instance.is_some() { CollocationMode::Mig } else { CollocationMode::Streams };
-        Self { id, memory, mode, power: None }
+        Self { id, memory, mode, power: None, limits_memory: false }
     }
 }
 
@@ -342,6 +345,12 @@ impl Device {
         let rate: f64 = self.tenants.iter().filter_map(|tenant| tenant.growth.rate()).sum();
         let used = self.occupied().max(self.tenants.iter().map(Tenant::attributed).sum());
         (rate > 0.0).then(|| Seconds::new(self.available_beside(used, config).0 as f64 / rate).ok())?
+    }
+
+    /// Memory that nothing uses, and whether that is no more than the guard.
+    pub(crate) fn free_memory(&self, config: &Config) -> (MiB, bool) {
+        let free = self.spec.memory - self.occupied().max(self.tenants.iter().map(Tenant::attributed).sum());
+        (free, free <= config.admission.guard_of(self.spec.memory))
     }
 
     /// How much slower an attempt is predicted to be on it than alone.

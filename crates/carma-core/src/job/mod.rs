@@ -14,7 +14,7 @@ pub use host_claim::HostClaim;
 pub use interference::Interference;
 pub(crate) use memory::RankMemory;
 pub use memory::{MemoryBasis, MemoryEstimate, MemoryNeed, PerRank};
-pub use outcome::{Outcome, StopReason, Verdict};
+pub use outcome::{Borrowing, Outcome, StopReason, Verdict};
 pub use placement::{Granted, Placement};
 pub use spec::{ArrayMember, Condition, Dependency, JobSpec, Priority, RetryBudget, SharingClass, SpecError};
 pub use state::{Active, Idle, IllegalTransition, Resumes, State, Waiting};
@@ -121,6 +121,11 @@ impl Job {
         // With a limit it takes no longer than that, whatever it took before.
         let needed = || self.spec.time_limit.or_else(|| Some(self.outlasted? + Seconds::TICK));
         if self.spec.may_checkpoint { None } else { needed() }
+    }
+
+    /// Whether little doubt is left about its memory. A job that ran out of memory had a poor estimate.
+    pub(crate) fn has_sure_memory(&self) -> bool {
+        self.spec.memory.is_sure() && self.climb == Climb::default()
     }
 
     /// The attempt that its next launch will be.

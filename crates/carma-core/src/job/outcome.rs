@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::JobId;
+use crate::units::MiB;
 
 /// How one attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +60,38 @@ pub enum StopReason {
     MpsServerDied,
     /// Its server ends soon; it is to run elsewhere.
     ServerEnding,
+    /// It borrows memory that is reserved for other jobs; it is to run again with more.
+    Borrows(Borrowing),
+}
+
+/// How an attempt used more memory of a GPU than other jobs there could spare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Borrowing {
+    /// Memory that was reserved for it.
+    pub reserved: MiB,
+    /// Memory that it used beyond that.
+    pub borrowed: MiB,
+    /// Memory that was reserved for other jobs, and neither taken by them nor free.
+    pub short: MiB,
+}
+
+impl Borrowing {
+    /// All memory that it used.
+    pub fn used(&self) -> MiB {
+        self.reserved + self.borrowed
+    }
+}
+
+/// A sentence without its subject.
+impl fmt::Display for Borrowing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reserved, borrowed, short } = self;
+        write!(
+            f,
+            "used {borrowed} more than the {reserved} reserved for it, and other jobs of the GPU lacked {short} of what is reserved for them"
+        )
+    }
 }
 
 /// How a job ended, and why.

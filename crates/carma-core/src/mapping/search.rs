@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use super::choose::{self, Candidate, Choice, Chosen};
 use crate::admission::{self, Demand, JobQuestion, RankNeed};
+use crate::config::Enforcement;
 use crate::device::Device;
 use crate::fleet::{Fleet, OfferKind, Server, Summary};
 use crate::forecast::InterferenceProfile;
@@ -181,6 +182,16 @@ fn limits(device: &Device, need: &RankNeed, question: &JobQuestion<'_>) -> Limit
             // Only a known need is enforced: an estimate that errs would make the very crash it is to prevent.
             memory: need.known.filter(|_| question.config.mps.limit_memory),
         },
-        _ => Limits::Streams,
+        _ => driver_limits(device, need, question),
+    }
+}
+
+fn driver_limits(device: &Device, need: &RankNeed, question: &JobQuestion<'_>) -> Limits {
+    let whole = device.spec.memory;
+    match question.config.enforce.where_possible() {
+        Enforcement::Soft | Enforcement::Hard if !device.spec.limits_memory => Limits::Streams,
+        Enforcement::Off => Limits::Streams,
+        Enforcement::Hard if !need.unknown => Limits::Driver { memory: need.reserved.on(whole) },
+        Enforcement::Soft | Enforcement::Hard => Limits::Driver { memory: whole },
     }
 }

@@ -140,4 +140,6 @@ pub enum RequeueReason {
     Moved,
     /// Its server ends soon.
     ServerEnding,
+    /// It used memory that was reserved for other jobs.
+    Borrowed,
 }

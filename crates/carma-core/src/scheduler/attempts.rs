@@ -11,7 +11,7 @@ use crate::recovery::{Climb, OomContext};
 use crate::sharing::Limits;
 use crate::tenant::{Tenant, Work};
 use crate::units::{Fraction, MiB, Seconds, Time};
-use crate::{AttemptId, JobId};
+use crate::{AttemptId, DeviceId, JobId};
 
 impl Scheduler {
     /// The job whose attempt is under way.
@@ -36,8 +36,7 @@ impl Scheduler {
         known.progress = None;
         self.queues.remove(&Place::of(known));
         let work = expected.map(|expected| Work::new(expected, now));
-        // A job that ran out of memory had a poor estimate.
-        let may_trim = known.spec.memory.is_sure() && known.climb == Climb::default();
+        let may_trim = known.has_sure_memory();
         let newcomer = Tenant { may_trim, work, ..Tenant::newcomer(&known.spec, attempt, now) };
         let claim = known.spec.host_claim();
         self.move_in(&newcomer, claim, &placement, now);
@@ -60,8 +59,9 @@ impl Scheduler {
         }
         for granted in &placement.devices {
             let mps_client = matches!(granted.limits, Limits::Mps { .. });
-            let may_trim = newcomer.may_trim || matches!(granted.limits, Limits::Mps { memory: Some(_), .. });
-            let tenant = Tenant { reserved: granted.reserved, mps_client, may_trim, ..newcomer.clone() };
+            let driver_limit = if let Limits::Driver { memory } = granted.limits { Some(memory) } else { None };
+            let may_trim = newcomer.may_trim || driver_limit.is_some() || matches!(granted.limits, Limits::Mps { memory: Some(_), .. });
+            let tenant = Tenant { reserved: granted.reserved, mps_client, driver_limit, may_trim, ..newcomer.clone() };
             self.backlog.add(tenant.work);
             self.update_timed(granted.device, now, |device, config| device.admit(tenant, config, now));
         }
@@ -155,9 +155,26 @@ impl Scheduler {
         Ok(())
     }
 
+    /// The attempt runs on a device without the limits that it should have.
+    pub(super) fn not_limited(&mut self, attempt: AttemptId, device: DeviceId, now: Time) -> Result<(), EventError> {
+        let (job, _) = self.under_way(attempt)?;
+        let may_trim = job.has_sure_memory();
+        let active = self.jobs.get_mut(&attempt.job).and_then(|job| job.state.active_mut());
+        let granted = active.and_then(|active| active.placement.devices.iter_mut().find(|granted| granted.device == device));
+        let Some(granted) = granted.filter(|granted| matches!(granted.limits, Limits::Driver { .. })) else { return Ok(()) };
+        granted.limits = Limits::Streams;
+        self.update_timed(device, now, |device, _| {
+            if let Some(tenant) = device.tenant_mut(attempt) {
+                (tenant.driver_limit, tenant.may_trim) = (None, may_trim);
+            }
+        });
+        Ok(())
+    }
+
     pub(super) fn exited(&mut self, attempt: AttemptId, verdict: Verdict, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let (job, active) = self.under_way(attempt)?;
-        let oom = (verdict == Verdict::OutOfMemory).then(|| self.oom(job, active, now)).flatten();
+        let borrowed = matches!(active.stopping, Some(StopReason::Borrows(_)));
+        let oom = (borrowed || verdict == Verdict::OutOfMemory).then(|| self.oom(job, active, now)).flatten();
         let (active, claim, limit) = (active.clone(), job.spec.host_claim(), job.spec.time_limit);
         if let Some(limit) = limit {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
@@ -183,7 +200,8 @@ impl Scheduler {
         match self.next_step(attempt.job, stopping, &verdict, oom, now) {
             NextStep::Finish(outcome) => self.finish(attempt.job, outcome, now, actions),
             NextStep::Requeue(queue) => {
-                let reason = match active.stopping.filter(|_| queue == Waiting::Preempted) {
+                let reason = match active.stopping.filter(|_| borrowed || queue == Waiting::Preempted) {
+                    Some(StopReason::Borrows(_)) => RequeueReason::Borrowed,
                     Some(StopReason::TimeSliceOver) => RequeueReason::TimeSliceOver,
                     Some(StopReason::Moved) => RequeueReason::Moved,
                     Some(StopReason::ServerEnding) => RequeueReason::ServerEnding,
@@ -220,7 +238,8 @@ impl Scheduler {
         let capacity = devices().map(|device| device.spec.memory).min()?;
         let reading = devices().flat_map(|device| &device.tenants).filter(ours).map(Tenant::attributed);
         let requested = demand.ranks.iter().map(|need| if demand.needs_idle { capacity } else { need.to_share });
-        let had = requested.chain(reading).chain(active.needed).max().unwrap_or(MiB::ZERO).min(capacity);
+        let borrowed = if let Some(StopReason::Borrows(borrowing)) = active.stopping { Some(borrowing.used()) } else { None };
+        let had = requested.chain(reading).chain(active.needed).chain(borrowed).max().unwrap_or(MiB::ZERO).min(capacity);
         // An attempt that reported a need above the device's memory is not tried there again.
         let too_large = active.needed.filter(|needed| *needed > capacity);
         let nobody_else = devices().all(|device| device.tenants.len() == 1 && device.foreign.is_empty());
@@ -246,8 +265,8 @@ impl Scheduler {
             (_, Verdict::ServerLost, _) => NextStep::Requeue(Waiting::Queued),
             (Some(StopReason::GpuLost), ..) | (_, Verdict::GpuLost, _) => self.after_displacement(job, Outcome::GpuLost),
             (Some(StopReason::MpsServerDied), ..) | (_, Verdict::MpsServerDied, _) => self.after_displacement(job, Outcome::MpsServerDied),
-            (None, _, Some(oom)) => self.after_oom(job, oom, now),
-            (None, _, None) => self.after_failure(job, verdict),
+            (None | Some(StopReason::Borrows(_)), _, Some(oom)) => self.after_oom(job, oom, now),
+            (None | Some(StopReason::Borrows(_)), _, None) => self.after_failure(job, verdict),
         }
     }
 

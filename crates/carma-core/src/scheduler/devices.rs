@@ -185,6 +185,7 @@ impl Scheduler {
             self.seen(attempt);
         }
         self.watch_memory(device, now, actions);
+        self.relieve_pressure(device, now, actions);
         Ok(())
     }
 

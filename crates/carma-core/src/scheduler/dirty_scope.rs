@@ -34,6 +34,7 @@ impl DirtyScope {
             | Event::Progress { .. }
             | Event::Checkpointed { .. }
             | Event::MemoryNeeded { .. }
+            | Event::NotLimited { .. }
             | Event::Tick => Self::Nothing,
             _ => Self::Anything,
         }

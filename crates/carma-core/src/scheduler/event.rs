@@ -225,6 +225,13 @@ pub enum Event {
         /// What it had, and what it requested.
         needed: MiB,
     },
+    /// The driver did not set the memory limits of an attempt on a device: it runs there without.
+    NotLimited {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// Where.
+        device: DeviceId,
+    },
     /// A launch came to nothing.
     LaunchFailed {
         /// Which attempt.

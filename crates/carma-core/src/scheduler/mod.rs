@@ -12,6 +12,7 @@ mod action;
 mod attempts;
 mod audit;
 mod backlog;
+mod borrowers;
 mod correction;
 mod cpu_jobs;
 mod decide;
@@ -194,6 +195,7 @@ impl Scheduler {
             Event::Progress { attempt, done } => self.progressed(attempt, done, now, actions),
             Event::Checkpointed { attempt } => self.checkpointed(attempt, now),
             Event::MemoryNeeded { attempt, needed } => self.memory_needed(attempt, needed),
+            Event::NotLimited { attempt, device } => self.not_limited(attempt, device, now),
             Event::LaunchFailed { attempt, reason } => self.exited(attempt, Verdict::CouldNotStart { reason }, now, actions),
             Event::JobExited { attempt, verdict } => self.exited(attempt, verdict, now, actions),
             Event::ConfigurationChanged(settings) => {

@@ -66,8 +66,13 @@ pub enum CollocationMode {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Limits {
-    /// A plain process: nothing can be enforced.
+    /// A plain process without limits.
     Streams,
+    /// A plain process that the driver limits: what is reserved is guaranteed, more is borrowed.
+    Driver {
+        /// Most memory it may take.
+        memory: MiB,
+    },
     /// A client of the device's MPS server.
     Mps {
         /// Share of the SMs in percent; unset: all.

@@ -34,6 +34,8 @@ pub struct Tenant {
     pub may_trim: bool,
     /// It is a client of the device's MPS server.
     pub mps_client: bool,
+    /// The most memory that the driver lets it have; unset: the driver does not limit it.
+    pub driver_limit: Option<MiB>,
     /// When it was launched.
     pub launched_at: Time,
     /// When its process was first seen on the device.
@@ -68,6 +70,7 @@ impl Tenant {
             plateau: Plateau::default(),
             may_trim: spec.memory.is_sure(),
             mps_client: false,
+            driver_limit: None,
             launched_at: now,
             seen_at: None,
             ends_at: spec.time_limit.map(|limit| now + limit),
@@ -106,6 +109,26 @@ impl Tenant {
         }
     }
 
+    /// Its memory limits at the driver; unset: it has none.
+    pub fn memory_limits(&self) -> Option<DriverLimits> {
+        self.driver_limit.map(|hard| DriverLimits { soft: self.reserved.min(hard), hard })
+    }
+
+    /// Memory beyond what is reserved for it, where the driver may take that back.
+    pub fn borrowed(&self) -> MiB {
+        self.memory_limits().map_or(MiB::ZERO, |limits| self.attributed() - limits.soft)
+    }
+
+    /// The most memory that it was seen to use.
+    pub fn peak(&self) -> MiB {
+        self.plateau.peak()
+    }
+
+    /// Memory that is reserved for it, and that it has not taken yet.
+    pub(crate) fn owed(&self) -> MiB {
+        self.reserved - self.attributed()
+    }
+
     /// Memory that counts as used by it: what is reserved, or more if it uses more.
     pub fn counted(&self) -> MiB {
         match self.memory {
@@ -123,6 +146,15 @@ impl Tenant {
             TenantMemory::Reading(reading) => reading,
         }
     }
+}
+
+/// Memory limits of an attempt on a device that the driver enforces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DriverLimits {
+    /// Guaranteed: what is reserved.
+    pub soft: MiB,
+    /// Never exceeded. Memory between the two is borrowed.
+    pub hard: MiB,
 }
 
 /// What the last process list reports about an attempt's memory.

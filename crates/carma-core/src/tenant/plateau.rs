@@ -24,6 +24,11 @@ impl Plateau {
         self.peak = self.peak.max(memory);
     }
 
+    /// The highest reading.
+    pub(crate) const fn peak(&self) -> MiB {
+        self.peak
+    }
+
     /// When it will not have risen for this long, if it does not rise again.
     pub(crate) fn reached_at(&self, after: Seconds) -> Option<Time> {
         self.since.map(|since| since + after)

@@ -6,6 +6,7 @@
 mod configuration;
 mod correction;
 mod devices;
+mod enforcement;
 mod explanations;
 mod host;
 mod idle_holders;

@@ -20,7 +20,7 @@ impl ClientLimits {
     pub const fn of(limits: Limits) -> Option<Self> {
         match limits {
             Limits::Mps { active_threads, memory } => Some(Self { active_threads, memory }),
-            Limits::Streams | Limits::Mig { .. } => None,
+            Limits::Streams | Limits::Driver { .. } | Limits::Mig { .. } => None,
         }
     }
 

@@ -109,6 +109,7 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
         checkpoints: Some(setup.checkpoints.clone()),
         lifeline: Some(Arc::clone(&lifeline)),
         world: setup.world.clone(),
+        driver: None,
     };
     let reports = inbox.clone();
     let executor = LocalExecutor::new(
@@ -229,7 +230,7 @@ impl Agent {
                 }
             }
             Report::NotStarted { attempt, .. } => self.attempts.ended(*attempt),
-            Report::Started(_) | Report::Ran { .. } | Report::Delayed { .. } => {}
+            Report::NotLimited { .. } | Report::Started(_) | Report::Ran { .. } | Report::Delayed { .. } => {}
         }
         self.tell(&FromAgent::Report(report));
     }

@@ -268,6 +268,7 @@ mod tests {
                 memory: MiB(40_960),
                 mode: CollocationMode::Streams,
                 power: None,
+                limits_memory: false,
             }
         };
         ServerFacts { devices: (0..gpus).map(device).collect(), topology: None, cores: None, host_memory: None }

@@ -107,6 +107,7 @@ impl AgentExecutor {
     pub(super) fn reported(&self, server: ServerId, session: &Session, report: Report) {
         let attempt = match &report {
             Report::Started(attempt)
+            | Report::NotLimited { attempt, .. }
             | Report::Ran { attempt, .. }
             | Report::Delayed { attempt, .. }
             | Report::NotStarted { attempt, .. } => *attempt,
@@ -117,7 +118,9 @@ impl AgentExecutor {
         }
         session.send(match report {
             // Nothing runs without its manager's knowledge.
-            Report::Started(_) | Report::Ran { .. } | Report::Delayed { .. } => ToAgent::Signal { attempt, signal: Signal::Kill },
+            Report::NotLimited { .. } | Report::Started(_) | Report::Ran { .. } | Report::Delayed { .. } => {
+                ToAgent::Signal { attempt, signal: Signal::Kill }
+            }
             Report::NotStarted { .. } | Report::Ended(_) => ToAgent::Acknowledge(attempt),
         });
     }

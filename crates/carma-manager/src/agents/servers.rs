@@ -1,6 +1,7 @@
 //! The executor over all servers: attempts go to this host or to the agent of their server.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use carma_core::{AttemptId, JobId, ServerId, Signal};
@@ -62,6 +63,10 @@ impl Executor for Servers {
 
     fn owners(&self, pids: &[u32]) -> HashMap<u32, AttemptId> {
         self.local.owners(pids)
+    }
+
+    fn group(&self, attempt: AttemptId) -> Option<PathBuf> {
+        self.local.group(attempt)
     }
 
     // Logs of all servers are copied to this host, and orders with secrets stay on theirs.

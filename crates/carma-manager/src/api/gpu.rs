@@ -69,6 +69,12 @@ pub struct GpuTenant {
     pub promised: MiB,
     /// Memory in use, in the last sample.
     pub memory: Option<MiB>,
+    /// The most memory that the driver or MPS lets it have; unset: it is not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<MiB>,
+    /// Memory in use beyond what is reserved: the driver takes it back when other jobs need theirs. Unset: it borrows nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub borrowed: Option<MiB>,
     /// Its share of the GPU's SMACT in the last sample. Jobs on a shared GPU get shares by what the driver reports per process, or equal ones.
     pub smact: Option<f64>,
     /// Energy accounted to it on this GPU so far.

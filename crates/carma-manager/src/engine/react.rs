@@ -7,6 +7,7 @@ use super::attempts;
 use super::decide::Effect;
 use super::estimates::{Lesson, Purpose};
 use super::gpus::GpuReport;
+use super::gpus::memory_limits::not_limited;
 use super::input::Input;
 use super::state::EngineState;
 use super::task::Task;
@@ -23,6 +24,7 @@ impl EngineState {
             Input::Gpus(GpuReport::Sampled(samples)) => {
                 self.accounting.sampled(&mut self.decisions, &mut self.gpus, &mut self.attempts, samples);
                 self.attempts.poll(&mut self.decisions, LOCAL_SERVER);
+                self.gpus.follow_reservations(&self.decisions, &self.attempts);
                 self.listeners.sampled(self.decisions.wall());
             }
             Input::Gpus(GpuReport::Changed(change)) => self.gpus.take(&mut self.decisions, change),
@@ -48,6 +50,9 @@ impl EngineState {
 
     fn attempt_reported(&mut self, report: Report) {
         match report {
+            Report::NotLimited { attempt, devices, reason } => {
+                devices.iter().for_each(|device| not_limited(&mut self.decisions, attempt, *device, &reason));
+            }
             Report::Started(attempt) => self.attempts.started(attempt),
             Report::Ran { attempt, ran } => self.ran_without_manager(attempt, ran),
             Report::Delayed { attempt, reason } => self.attempts.delay(&mut self.decisions, attempt, reason),

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use carma_core::{
-    AttemptId, CollocationMode, DeviceId, DeviceSpec, Event, EventError, Granted, Job, JobId, Resumes, ServerId, Signal, State, StopReason,
-    Time,
+    AttemptId, DeviceId, DeviceSpec, Event, EventError, Granted, Job, JobId, Resumes, ServerId, Signal, State, StopReason, Time,
 };
 
 use super::accounting::Accounting;
@@ -35,6 +34,7 @@ use crate::agents::{Executors, address_file, secret_file};
 use crate::batch::{PilotPaths, pilots_folder};
 use crate::executor::Adopted;
 use crate::host_gpus::LOCAL_SERVER;
+use crate::memory_limits::CannotLimit;
 use crate::notifications::NotifierHandle;
 use crate::saved;
 use crate::store::{JobFilter, Loaded, Reader, Store, UnfinishedJob, UnixMillis};
@@ -62,6 +62,7 @@ impl EngineState {
             settings: settings.gpus.clone(),
             profiling: setup.world.profiling.clone(),
             observes: setup.observes,
+            cannot_limit: CannotLimit::on_host(rustix::process::geteuid().is_root(), setup.enforced, setup.world.is_emulated()),
             numbers: state.join(NUMBERS),
         };
         let inputs = handle.inputs.clone();
@@ -241,8 +242,7 @@ fn attach_gone(decisions: &mut Decisions, jobs: &[Job]) -> Result<BTreeSet<Devic
     let mut gone = BTreeSet::new();
     for Granted { device, reserved, .. } in granted {
         if decisions.scheduler().fleet().device(*device).is_none() {
-            let mode = if device.instance.is_some() { CollocationMode::Mig } else { CollocationMode::Streams };
-            decisions.prepare(Event::GpuAttached(DeviceSpec { id: *device, memory: *reserved, mode, power: None }))?;
+            decisions.prepare(Event::GpuAttached(DeviceSpec::new(*device, *reserved)))?;
             gone.insert(*device);
         }
     }
@@ -254,8 +254,8 @@ fn stopping(job: &Job) -> Option<(AttemptId, Signal)> {
     let active = job.state.active()?;
     let signal = match active.stopping? {
         StopReason::TimeSliceOver | StopReason::Moved | StopReason::ServerEnding => Signal::Checkpoint,
-        StopReason::Requeued if job.spec.may_checkpoint => Signal::Checkpoint,
-        StopReason::Requeued | StopReason::Cancelled | StopReason::TimeLimit => Signal::Terminate,
+        StopReason::Requeued | StopReason::Borrows(_) if job.spec.may_checkpoint => Signal::Checkpoint,
+        StopReason::Requeued | StopReason::Borrows(_) | StopReason::Cancelled | StopReason::TimeLimit => Signal::Terminate,
         StopReason::GpuLost | StopReason::MpsServerDied => Signal::Kill,
     };
     Some((active.attempt, signal))

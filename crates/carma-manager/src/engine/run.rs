@@ -86,6 +86,7 @@ fn executors(setup: &Setup, store: &Store, handle: &Handle) -> Result<Executors,
         checkpoints: None,
         lifeline: None,
         world: setup.world.clone(),
+        driver: setup.driver.clone(),
     };
     let requests = || {
         let reader = store.reader()?;

@@ -1,6 +1,7 @@
 //! An executor for tests: it starts nothing, and records its calls.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -84,6 +85,10 @@ impl Executor for FakeExecutor {
 
     fn owners(&self, _: &[u32]) -> HashMap<u32, AttemptId> {
         HashMap::new()
+    }
+
+    fn group(&self, _: AttemptId) -> Option<PathBuf> {
+        None
     }
 
     fn highest_job(&self) -> Option<JobId> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use carma_core::{AttemptId, JobId, ServerId, Signal};
@@ -18,7 +18,7 @@ use crate::launch::NotLaunched;
 use crate::pool::Pool;
 use crate::request::JobRequest;
 use crate::store::StoreError;
-use crate::supervise::{ExitWatch, FolderError};
+use crate::supervise::{ExitWatch, FolderError, remove_abandoned};
 use crate::turns::Limits;
 
 /// Attempts that are started at the same time. Most of a start is waiting.
@@ -109,7 +109,9 @@ impl Executor for LocalExecutor {
 
     fn adopt(&self, attempts: &[(AttemptId, ServerId)]) -> Vec<Adopted> {
         self.0.attempts().retain(|attempt, _| attempts.iter().any(|(other, _)| other == attempt));
-        attempts.iter().map(|(attempt, _)| self.0.adopt(*attempt)).collect()
+        let adopted = attempts.iter().map(|(attempt, _)| self.0.adopt(*attempt)).collect();
+        remove_abandoned(|attempt| attempts.iter().any(|(other, _)| *other == attempt));
+        adopted
     }
 
     fn acknowledge(&self, attempt: AttemptId) {
@@ -127,6 +129,10 @@ impl Executor for LocalExecutor {
 
     fn owners(&self, pids: &[u32]) -> HashMap<u32, AttemptId> {
         self.0.owners(pids)
+    }
+
+    fn group(&self, attempt: AttemptId) -> Option<PathBuf> {
+        self.0.group(attempt)
     }
 
     fn highest_job(&self) -> Option<JobId> {

@@ -16,21 +16,24 @@ mod attempt_files;
 pub(crate) mod fake;
 mod leftovers;
 mod local;
+mod memory_limits;
 mod printed;
 mod start;
 mod tracker;
 
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
-use carma_core::{AttemptId, JobId, Placement, Seconds, ServerId, Signal};
+use carma_core::{AttemptId, DeviceId, JobId, Placement, Seconds, ServerId, Signal};
 use carma_gpu::DeviceUuid;
 use carma_gpu::mps::MpsControl;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::leftovers::{Leftovers, TAIL};
 pub(crate) use self::local::{ExecutorError, LocalExecutor, Requests};
+pub(crate) use self::memory_limits::bytes as limits_in_bytes;
 pub(crate) use self::start::LocalSettings;
 use crate::launch::CheckpointTerms;
 use crate::request::Owner;
@@ -59,6 +62,9 @@ pub(crate) trait Executor: Debug + Send + Sync {
 
     /// The attempts that these processes belong to.
     fn owners(&self, pids: &[u32]) -> HashMap<u32, AttemptId>;
+
+    /// The control group of an attempt that runs on this host, if it has one.
+    fn group(&self, attempt: AttemptId) -> Option<PathBuf>;
 
     /// The highest job number with files on the host.
     fn highest_job(&self) -> Option<JobId>;
@@ -89,11 +95,16 @@ pub(crate) struct StartOrder {
     pub(crate) log_limit: u64,
     /// When the job is asked to checkpoint, if it can, in the manager's time.
     pub(crate) checkpoints: CheckpointTerms,
+    /// It is not started where its limits of GPU memory cannot be set.
+    #[serde(default)]
+    pub(crate) must_be_limited: bool,
 }
 
 /// A report of the executor to the engine about an attempt.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
+    /// It is started, and these GPUs do not limit its memory as planned.
+    NotLimited { attempt: AttemptId, devices: Vec<DeviceId>, reason: String },
     /// It runs under supervision.
     Started(AttemptId),
     /// It was started for an earlier manager, and has run for this long since, in the host's time. Only agents report it: others are adopted.

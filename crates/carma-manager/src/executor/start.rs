@@ -6,12 +6,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::JobId;
+use carma_gpu::Driver;
 
 use super::StartOrder;
+use super::memory_limits::{Limited, Unlimited, limit};
 use crate::attempt::HostLimits;
 use crate::launch::{Assignment, NotLaunched, Prepared, checkpoint_folder, look_up, plan, run_as};
 use crate::request::JobRequest;
-use crate::supervise::{AttemptFolder, AttemptState, FolderError, Lifeline, find};
+use crate::supervise::{AttemptFolder, AttemptState, Cgroup, FolderError, Lifeline, find};
 use crate::untrusted::remove_tree;
 use crate::world::World;
 
@@ -34,6 +36,8 @@ pub(crate) struct LocalSettings {
     /// Attempts end with this process.
     pub(crate) lifeline: Option<Arc<Lifeline>>,
     pub(crate) world: World,
+    /// The driver that limits the memory of attempts; unset: none does.
+    pub(crate) driver: Option<Arc<Driver>>,
 }
 
 impl LocalSettings {
@@ -46,8 +50,8 @@ impl LocalSettings {
     }
 }
 
-/// Hands an attempt to a shim, unless it has one.
-pub(super) fn start(order: &StartOrder, mut request: JobRequest, settings: &LocalSettings) -> Result<(), NotLaunched> {
+/// Hands an attempt to a shim, unless it has one. Returns where it runs without its memory limits.
+pub(super) fn start(order: &StartOrder, mut request: JobRequest, settings: &LocalSettings) -> Result<Option<Unlimited>, NotLaunched> {
     settings.world.prepare(&mut request.environment);
     let user = run_as(&order.owner)?;
     let folder = AttemptFolder::of(&settings.state, order.attempt);
@@ -78,16 +82,24 @@ pub(super) fn start(order: &StartOrder, mut request: JobRequest, settings: &Loca
         match find(&folder) {
             // A launch that was interrupted before its shim began left an unused folder.
             Ok(AttemptState::NeverStarted) => {
+                let unused = folder.order().ok().flatten().and_then(|order| Cgroup::at(&order.group?));
+                unused.iter().for_each(Cgroup::end);
                 let removed = remove_tree(folder.path());
                 removed.map_err(|error| NotLaunched::Host(format!("{}: {error}", folder.path().display())))?;
             }
             // It was launched before, and is not launched twice.
-            Ok(_) => return Ok(()),
+            Ok(_) => return Ok(None),
             Err(error) => return Err(NotLaunched::by_host(error)),
         }
     }
     let prepared = Prepared::new(folder).map_err(NotLaunched::by_host)?;
-    prepared.launch_on(&plan, &settings.program, settings.lifeline.as_deref()).map(drop).map_err(NotLaunched::by_host)
+    let Limited { group, unlimited } = limit(order, &plan.order, settings.driver.as_deref())?;
+    plan.order.group = group.as_ref().map(|group| group.folders().clone());
+    let launched = prepared.launch_on(&plan, &settings.program, settings.lifeline.as_deref());
+    launched.map(|_| unlimited).map_err(|error| {
+        group.iter().for_each(Cgroup::end);
+        NotLaunched::by_host(error)
+    })
 }
 
 /// The state of an attempt. A started shim gets time to identify itself.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use carma_core::{AttemptId, Seconds, Signal};
 
 use super::leftovers::Leftovers;
+use super::memory_limits::Unlimited;
 use super::start::{LocalSettings, wait_for_shim};
 use super::{Adopted, Report, StartOrder};
 use crate::launch::NotLaunched;
@@ -19,6 +21,9 @@ use crate::supervise::{AttemptFolder, AttemptState, ExitWatch, FolderError, Owne
 const RECHECK_DELAY: Duration = Duration::from_secs(1);
 /// Delay before a failed start is retried.
 const START_RETRY_DELAY: Duration = Duration::from_secs(5);
+
+/// The result of a start, and where the attempt runs without its memory limits.
+type Started = Result<Option<Unlimited>, NotLaunched>;
 
 /// The attempts of this host without an acknowledged end.
 pub(super) struct Tracker {
@@ -94,6 +99,14 @@ impl Tracker {
         pids.iter().filter_map(|pid| Some((*pid, owners.owner_of(*pid)?))).collect()
     }
 
+    /// The control group of a running attempt.
+    pub(super) fn group(&self, attempt: AttemptId) -> Option<PathBuf> {
+        match &self.attempts().get(&attempt)?.stage {
+            Stage::Running(supervised) => supervised.cgroup().map(|cgroup| cgroup.path().to_owned()),
+            Stage::Known | Stage::Starting | Stage::NotStarted(_) => None,
+        }
+    }
+
     fn find_owners(&self) -> Owners {
         let attempts = self.attempts();
         Owners::of(attempts.iter().filter_map(|(attempt, known)| match &known.stage {
@@ -124,10 +137,15 @@ impl Tracker {
     }
 
     /// Starts an attempt by this, from a thread that may wait.
-    pub(super) fn carry_out(self: &Arc<Self>, order: Box<StartOrder>, start: impl FnOnce(&StartOrder) -> Result<(), NotLaunched>) {
+    pub(super) fn carry_out(self: &Arc<Self>, order: Box<StartOrder>, start: impl FnOnce(&StartOrder) -> Started) {
         let attempt = order.attempt;
         match start(&order) {
-            Ok(()) => self.found(attempt, wait_for_shim(&self.folder(attempt))),
+            Ok(unlimited) => {
+                if let Some(Unlimited { devices, reason }) = unlimited {
+                    (self.report)(Report::NotLimited { attempt, devices, reason });
+                }
+                self.found(attempt, wait_for_shim(&self.folder(attempt)));
+            }
             Err(NotLaunched::Job(reason)) => self.not_started(attempt, reason),
             Err(NotLaunched::Host(reason)) => {
                 (self.report)(Report::Delayed { attempt, reason });

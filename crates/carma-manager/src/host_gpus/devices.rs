@@ -29,11 +29,15 @@ pub(crate) struct Device {
     pub(crate) power: Option<PowerRange>,
     /// Its target for profiling counters.
     pub(crate) target: Target,
+    /// Its driver can limit the memory of control groups.
+    #[serde(default)]
+    pub(crate) limits_memory: bool,
 }
 
 impl Device {
+    /// What the scheduler knows of it, where nothing limits the memory of jobs.
     pub(crate) fn spec(&self) -> DeviceSpec {
-        DeviceSpec { id: self.id, memory: self.memory, mode: self.mode, power: self.power }
+        DeviceSpec { mode: self.mode, power: self.power, ..DeviceSpec::new(self.id, self.memory) }
     }
 }
 
@@ -148,12 +152,13 @@ fn with_instances(driver: &Driver, gpu: Gpu, id: DeviceId, mode: CollocationMode
             mode: CollocationMode::Mig,
             power: power.map(|power| power.instance(instance.memory.0 as f64 / gpu.memory.0 as f64)),
             target: Target::instance(compute.uuid.clone(), gpu.uuid.clone(), instance.gpu_instance),
+            limits_memory: false,
         }));
     }
     // With MIG on, nothing runs outside of instances.
     if !cut || !devices.is_empty() {
-        let target = Target::gpu(gpu.uuid.clone());
-        devices.push(Device { id, target, uuid: gpu.uuid, file: gpu.file, name: gpu.name, memory: gpu.memory, mode, power });
+        let (target, limits_memory) = (Target::gpu(gpu.uuid.clone()), driver.limits_memory(&gpu.uuid));
+        devices.push(Device { id, target, uuid: gpu.uuid, file: gpu.file, name: gpu.name, memory: gpu.memory, mode, power, limits_memory });
     }
     Ok(devices)
 }

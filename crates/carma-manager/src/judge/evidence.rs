@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use carma_core::{DeviceId, MiB, StopReason, Time};
+use carma_core::{DeviceId, Limits, MiB, StopReason, Time};
 use carma_gpu::{Blame, Xid};
 
 use crate::attempt::Exit;
@@ -45,8 +45,12 @@ pub struct DeviceFacts {
     pub memory_used: Option<MiB>,
     /// The attempt's part of it.
     pub own_memory: Option<MiB>,
+    /// The most that it was seen to have.
+    pub peak: Option<MiB>,
     /// Memory reserved for it there.
     pub reserved: Option<MiB>,
+    /// What it is limited to there.
+    pub limits: Limits,
 }
 
 /// An Xid error.
@@ -74,8 +78,18 @@ pub struct HostFacts<'a> {
 impl DeviceFacts {
     /// A GPU without a reading.
     pub const fn new(device: DeviceId) -> Self {
-        let (memory_total, memory_used, own_memory, reserved) = (None, None, None, None);
-        Self { device, lost: false, mps_server_died: false, xids: Vec::new(), memory_total, memory_used, own_memory, reserved }
+        Self {
+            device,
+            lost: false,
+            mps_server_died: false,
+            xids: Vec::new(),
+            memory_total: None,
+            memory_used: None,
+            own_memory: None,
+            peak: None,
+            reserved: None,
+            limits: Limits::Streams,
+        }
     }
 
     /// Free memory.

@@ -9,7 +9,7 @@ use super::evidence::DeviceFacts;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemoryAtFailure {
     /// The failed allocation, if known.
-    wanted: Option<MiB>,
+    pub(super) wanted: Option<MiB>,
     total: MiB,
     free: MiB,
     own: MiB,

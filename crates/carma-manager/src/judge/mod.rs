@@ -8,6 +8,7 @@
 mod blame;
 mod cause;
 mod evidence;
+mod limit;
 mod lines;
 mod memory;
 mod patterns;

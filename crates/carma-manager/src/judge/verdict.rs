@@ -114,6 +114,7 @@ fn stopped(failure: &Failure<'_>) -> Option<Judgement> {
         StopReason::TimeSliceOver => (Verdict::Failed { code: failure.code }, Blame::Orders, "it has had its slot, and others waited"),
         StopReason::Moved => (Verdict::Failed { code: failure.code }, Blame::Orders, "it is to run elsewhere"),
         StopReason::ServerEnding => (Verdict::Failed { code: failure.code }, Blame::Orders, "its server ends soon"),
+        StopReason::Borrows(borrowing) => return Some(failure.failed(Blame::Job, format!("it was told to end: it {borrowing}"))),
         StopReason::GpuLost => (Verdict::GpuLost, Blame::Machine, "its GPU is gone"),
         StopReason::MpsServerDied => (Verdict::MpsServerDied, Blame::Machine, "its MPS server died"),
     };
@@ -141,8 +142,12 @@ fn out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
     let seen = MemoryAtFailure::from_message(failure.cause.as_ref()?.text).or_else(|| MemoryAtFailure::from_devices(devices));
     let likely = if certain { "" } else { ", most likely" };
     let shown = seen.map_or_else(|| line.clone(), |seen| seen.describe());
-    let reason = format!("GPU memory ran out{likely}: {shown}");
     let needed = seen.and_then(|seen| seen.needed());
+    if let Some(limited) = devices.iter().find_map(|device| device.limited(seen.and_then(|seen| seen.wanted))) {
+        let reason = format!("GPU memory ran out{likely}: {limited}");
+        return Some(Judgement { needed, ..Judgement::new(Verdict::OutOfMemory, Blame::Job, reason) });
+    }
+    let reason = format!("GPU memory ran out{likely}: {shown}");
     let reserved = devices.iter().filter_map(|device| device.reserved).max();
     Some(Judgement { needed, ..Judgement::new(Verdict::OutOfMemory, seen.and_then(|seen| seen.blame(reserved)), reason) })
 }

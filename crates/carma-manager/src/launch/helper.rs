@@ -149,6 +149,7 @@ pub fn remove_container(folder: &AttemptFolder, program: &Path) {
     let order = Order {
         command,
         directory: "/".into(),
+        group: None,
         afterwards: None,
         output: None,
         error: None,

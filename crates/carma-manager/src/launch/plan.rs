@@ -91,6 +91,7 @@ pub fn plan(assignment: &Assignment<'_>, lookup: &Lookup) -> Result<Plan, PlanEr
         output,
         log_limit: assignment.log_limit,
         limits: assignment.limits.clone(),
+        group: None,
         checkpoint_folder: assignment.checkpoints.map(|_| assignment.checkpoint_folder.clone()),
         checkpoint_signal: CHECKPOINT_SIGNAL,
         afterwards,

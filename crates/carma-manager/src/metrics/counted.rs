@@ -20,7 +20,7 @@ const VERDICTS: [&str; 9] = [
 /// Other outcomes of jobs.
 const OUTCOMES: [&str; 3] = ["time_limit", "cancelled", "dependency_failed"];
 /// Why else jobs are put back.
-const REQUEUES: [&str; 4] = ["requested", "slot_over", "moved", "server_ending"];
+const REQUEUES: [&str; 5] = ["requested", "slot_over", "moved", "server_ending", "borrowed"];
 const DECISIONS: [&str; 4] = ["launch", "signal", "requeue", "finish"];
 
 pub(super) fn write(page: &mut Page, tallies: &Tallies, names: bool) {
@@ -115,7 +115,13 @@ mod tests {
         assert_eq!(verdicts.map(Outcome::from).each_ref().map(kind_of), VERDICTS);
         let others = [Outcome::TimeLimit, Outcome::Cancelled, Outcome::DependencyFailed { on: JobId(1) }];
         assert_eq!(others.each_ref().map(kind_of), OUTCOMES);
-        let reasons = [RequeueReason::Requested, RequeueReason::TimeSliceOver, RequeueReason::Moved, RequeueReason::ServerEnding];
+        let reasons = [
+            RequeueReason::Requested,
+            RequeueReason::TimeSliceOver,
+            RequeueReason::Moved,
+            RequeueReason::ServerEnding,
+            RequeueReason::Borrowed,
+        ];
         assert_eq!(reasons.each_ref().map(kind_of), REQUEUES);
     }
 }

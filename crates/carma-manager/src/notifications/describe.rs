@@ -90,6 +90,7 @@ fn ended(history: &JobHistory, outcome: &Outcome) -> Option<(Occasion, String)> 
 fn recovered_from(reason: &RequeueReason) -> Option<String> {
     let verdict = match reason {
         RequeueReason::After(verdict) => verdict,
+        RequeueReason::Borrowed => return Some("used memory that is reserved for other jobs".to_owned()),
         // It continues from its checkpoint.
         RequeueReason::Requested | RequeueReason::TimeSliceOver | RequeueReason::Moved | RequeueReason::ServerEnding => return None,
     };

@@ -64,6 +64,7 @@ impl MessageSender {
             error: None,
             log_limit: MAX_ANSWER,
             limits: HELPER_LIMITS,
+            group: None,
             checkpoint_folder: None,
             checkpoint_signal: CHECKPOINT_SIGNAL,
             afterwards: None,

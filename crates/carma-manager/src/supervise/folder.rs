@@ -8,12 +8,13 @@ use std::time::SystemTime;
 
 use carma_core::AttemptId;
 use carma_gpu::process_started;
+use rustix::process::getpid;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::cgroup::Cgroup;
-use crate::attempt::{Ended, Order, RunAs};
+use crate::attempt::{Ended, GroupFolders, Order, RunAs};
 use crate::untrusted::open_below;
 
 /// Why an attempt's folder could not be used.
@@ -50,6 +51,21 @@ impl ProcessIdentity {
         Some(Self { pid, started: process_started(pid.try_into().ok()?)? })
     }
 
+    /// One that is known from its name.
+    pub(super) const fn new(pid: i32, started: u64) -> Self {
+        Self { pid, started }
+    }
+
+    /// This process.
+    pub(super) fn own() -> Option<Self> {
+        Self::of(getpid().as_raw_nonzero().get())
+    }
+
+    /// Whether it still runs.
+    pub(super) fn is_alive(self) -> bool {
+        Self::of(self.pid) == Some(self)
+    }
+
     /// A name that is unique until the next boot.
     pub(super) fn name(self) -> String {
         format!("{}-{}", self.pid, self.started)
@@ -68,21 +84,18 @@ pub(crate) struct Checkpointed {
 pub(super) struct Supervisor {
     pub(super) guard: Option<ProcessIdentity>,
     pub(super) shim: Option<ProcessIdentity>,
-    cgroup: Option<PathBuf>,
-    /// Control groups of version 1 with limits only.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    limited_in: Vec<PathBuf>,
+    #[serde(flatten)]
+    cgroup: Option<GroupFolders>,
 }
 
 impl Supervisor {
     pub(super) fn new(guard: Option<ProcessIdentity>, shim: Option<ProcessIdentity>, cgroup: Option<&Cgroup>) -> Self {
-        let limited_in = cgroup.map(|cgroup| cgroup.beside().to_vec()).unwrap_or_default();
-        Self { guard, shim, cgroup: cgroup.map(|cgroup| cgroup.path().to_owned()), limited_in }
+        Self { guard, shim, cgroup: cgroup.map(|cgroup| cgroup.folders().clone()) }
     }
 
     /// Its control groups, if they still exist.
     pub(super) fn cgroup(&self) -> Option<Cgroup> {
-        Cgroup::at(self.cgroup.as_deref()?, &self.limited_in)
+        Cgroup::at(self.cgroup.as_ref()?)
     }
 }
 

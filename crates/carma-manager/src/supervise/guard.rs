@@ -95,9 +95,11 @@ fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result
     }
     inherit_orphans()?;
     spare_supervisor();
-    let identity = own_identity();
-    let name = identity.map(|identity| format!("{}-{}-{}", order.attempt.job.0, order.attempt.number, identity.name()));
-    let cgroup = name.and_then(|name| Cgroup::create(&name, &order.limits));
+    let cgroup = match &order.group {
+        Some(made) => Cgroup::at(made),
+        None => Cgroup::of_attempt(order.attempt, &order.limits),
+    };
+    let identity = ProcessIdentity::own();
     let (mut shim_began, over) = io::pipe()?;
     // Not children of the shim, which kills all of its children when the job ends.
     let processes = UserProcesses::start(order);
@@ -108,7 +110,7 @@ fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result
             return shim(
                 folder,
                 order,
-                &Supervisor::new(identity, own_identity(), cgroup.as_ref()),
+                &Supervisor::new(identity, ProcessIdentity::own(), cgroup.as_ref()),
                 cgroup.as_ref(),
                 processes,
                 begin,
@@ -158,10 +160,6 @@ fn shim(
     // The guard may be gone by now.
     let _ = over.write_all(&[0]);
     Ok(record.sync()?)
-}
-
-fn own_identity() -> Option<ProcessIdentity> {
-    ProcessIdentity::of(getpid().as_raw_nonzero().get())
 }
 
 fn inherit_orphans() -> io::Result<()> {

@@ -147,7 +147,7 @@ impl Supervised {
         self.shim.as_ref().map(|(pid, _)| *pid)
     }
 
-    pub(super) fn cgroup(&self) -> Option<&Cgroup> {
+    pub(crate) fn cgroup(&self) -> Option<&Cgroup> {
         self.cgroup.as_ref()
     }
 }
@@ -161,5 +161,5 @@ fn handle(process: ProcessIdentity) -> io::Result<Option<Arc<OwnedFd>>> {
         handle => handle?,
     };
     // Checked after the pidfd is open: before, the pid could be reused in between.
-    Ok((ProcessIdentity::of(process.pid) == Some(process)).then(|| Arc::new(handle)))
+    Ok(process.is_alive().then(|| Arc::new(handle)))
 }

@@ -131,6 +131,7 @@ mod tests {
             smocc_ratio: 1.0,
             memory_ratio: 1.0,
             oom_attempts: 0.0,
+            oom_victims: 0.0,
             mean_slowdown: 1.0,
             worst_slowdown: 1.0,
             failed: 0.0,

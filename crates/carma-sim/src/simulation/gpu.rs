@@ -117,8 +117,12 @@ impl Gpu {
         self.residents.iter().filter(|resident| !resident.quiet).count()
     }
 
+    pub(super) fn resident(&self, process_ref: ProcessRef) -> Option<&Resident> {
+        self.place_of(process_ref).map(|place| &self.residents[place])
+    }
+
     pub(super) fn rank(&self, process: usize, rank: usize) -> Option<&Resident> {
-        self.place_of(ProcessRef::Rank { process, rank }).map(|place| &self.residents[place])
+        self.resident(ProcessRef::Rank { process, rank })
     }
 
     pub(super) fn rank_mut(&mut self, process: usize, rank: usize) -> Option<&mut Resident> {

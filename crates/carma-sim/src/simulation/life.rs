@@ -6,7 +6,6 @@ use super::agenda::Item;
 use super::chance::Draw;
 use super::driver::{Decider, SimulationError};
 use super::gpu::{ProcessRef, Resident};
-use super::physics::Physics;
 use super::process::{Phase, Process, Training};
 use super::record::AttemptRecord;
 use super::world::World;
@@ -25,7 +24,7 @@ impl<D: Decider> World<'_, D> {
         let whole_gpus = gpus.iter().map(|gpu| self.gpus[*gpu].whole.unwrap_or(*gpu)).collect();
         let record = &mut self.records[job];
         record.alone = self.tasks[job].alone * draw.run_time + training.work * (whole - 1.0);
-        record.attempts.push(AttemptRecord { launched: self.now, ended: None, gpus: whole_gpus, verdict: None });
+        record.attempts.push(AttemptRecord { launched: self.now, ended: None, gpus: whole_gpus, verdict: None, victim: false });
         self.plans += 1;
         let plan = self.plans;
         let process = Process::new(attempt, job, gpus, training, draw, plan, self.now);
@@ -157,33 +156,6 @@ impl<D: Decider> World<'_, D> {
         }
     }
 
-    /// A process requests its next part of memory on all its GPUs; if one has no room, it dies.
-    fn grow(&mut self, place: usize) -> Result<(), SimulationError> {
-        let Some(process) = &mut self.processes[place] else { return Ok(()) };
-        let (step, plan) = (process.draw.growth / f64::from(Physics::REQUESTS), process.plan);
-        let requests = process.requests;
-        process.requests += 1;
-        let mut is_last = true;
-        for (rank, gpu) in process.gpus.clone().into_iter().enumerate() {
-            let gpu_state = &mut self.gpus[gpu];
-            let Some(resident) = gpu_state.place_of(ProcessRef::Rank { process: place, rank }) else { continue };
-            let Resident { facts, memory, .. } = gpu_state.residents[resident];
-            let request = self.setup.physics.memory_request(facts.peak(), requests);
-            let fits = |size: &MiB| *size - memory <= gpu_state.free();
-            let Some(size) = [request.wanted, request.without_cache].into_iter().find(fits) else {
-                return self.exit(place, Verdict::OutOfMemory);
-            };
-            gpu_state.take(resident, size - memory);
-            gpu_state.processes_changed = true;
-            is_last = request.is_last;
-            self.touch(gpu);
-        }
-        if !is_last {
-            self.agenda.plan(self.now + seconds(step), Item::Grow { process: place, plan });
-        }
-        Ok(())
-    }
-
     pub(super) fn exit(&mut self, place: usize, verdict: Verdict) -> Result<(), SimulationError> {
         let Some(process) = self.processes[place].take() else { return Ok(()) };
         self.free_places.push(place);
@@ -201,6 +173,6 @@ impl<D: Decider> World<'_, D> {
     }
 }
 
-fn seconds(value: f64) -> Seconds {
+pub(super) fn seconds(value: f64) -> Seconds {
     Seconds::new(value).unwrap_or_default()
 }

@@ -17,6 +17,7 @@ mod facts;
 mod gpu;
 mod knowledge;
 mod life;
+mod memory;
 mod meter;
 mod physics;
 mod process;

@@ -16,6 +16,8 @@ pub struct AttemptRecord {
     pub gpus: Vec<usize>,
     /// How it ended.
     pub verdict: Option<Verdict>,
+    /// It ran out of memory although it kept to its reservation.
+    pub victim: bool,
 }
 
 /// One job.

@@ -136,6 +136,8 @@ impl<'a, D: Decider> World<'a, D> {
         let groups = self.setup.servers.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.servers as usize));
         let sharing = self.setup.sharing;
         let (devices, share) = sharing.devices();
+        // The driver has limits where they are asked for: the published figures are of drivers without.
+        let limits_memory = self.decider.scheduler().config().enforce.memory.is_some();
         for (server, group) in (0..).map(ServerId).zip(groups) {
             self.send(Event::ServerAttached(ServerSpec::new(server)))?;
             self.servers.push(ServerDevices { devices: Vec::new(), gpus: f64::from(group.gpus) });
@@ -143,7 +145,7 @@ impl<'a, D: Decider> World<'a, D> {
                 for instance in 0..devices {
                     let whole = DeviceId::gpu(server, ordinal);
                     let id = if matches!(self.setup.sharing, Sharing::Mig(_)) { whole.instance(instance) } else { whole };
-                    let spec = DeviceSpec { mode: sharing.mode(), ..DeviceSpec::new(id, sharing.memory(group.kind.memory)) };
+                    let spec = DeviceSpec { mode: sharing.mode(), limits_memory, ..DeviceSpec::new(id, sharing.memory(group.kind.memory)) };
                     self.attach(&spec, group.kind, share, 1.0 / f64::from(devices), None)?;
                 }
             }

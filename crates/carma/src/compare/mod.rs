@@ -20,19 +20,20 @@ use crate::configuration::RuleArguments;
 use crate::files::write_charts;
 use crate::manager::write_json;
 use crate::progress::simulate_all;
-use crate::simulate::{SERVERS, World, WorldArguments};
+use crate::simulate::{EnforceArguments, SERVERS, World, WorldArguments};
 use contender::Entry;
 pub(crate) use contender::settings;
 use sweep::Sweep;
 
 /// Options that a suite sets itself.
-const NOT_OF_SUITES: [&str; 18] = [
+const NOT_OF_SUITES: [&str; 19] = [
     "trace",
     "estimators",
     "config",
     "preset",
     "server",
     "mode",
+    "enforce",
     "estimates",
     "memory_error",
     "utilisation_error",
@@ -75,6 +76,8 @@ pub(crate) struct Arguments {
     rules: RuleArguments,
     #[command(flatten)]
     world: WorldArguments,
+    #[command(flatten)]
+    enforce: EnforceArguments,
     /// Runs of each policy, with seeds from 0 on. [default: 5; for a suite 20]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
@@ -106,7 +109,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let world = arguments.world.load(SERVERS)?;
     let Some(file) = &arguments.trace else { return run_suite(arguments, &world, output) };
-    let base = arguments.rules.settings()?;
+    let base = arguments.enforce.apply(arguments.rules.settings()?);
     let policies = arguments.policies.clone().unwrap_or_else(|| POLICIES.map(str::to_owned).to_vec());
     let knowledge = |estimator: &str| arguments.world.knowledge(estimator, &world.catalogue);
     let mut entries = contender::entries(&policies, &arguments.estimators, &base, knowledge)?;

@@ -28,6 +28,11 @@ pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<
     write_table(COLUMNS, &cells, output)?;
     writeln!(output, "\n± is one standard deviation over the runs; slowdown is the mean and the worst of")?;
     writeln!(output, "run time over time alone; sharing may go below work / capacity.")?;
+    let victims = rows.iter().filter(|row| row.oom_victims > 0.0).map(|row| format!("{} {:.1}", row.policy, row.oom_victims));
+    let victims: Vec<String> = victims.collect();
+    if !victims.is_empty() {
+        writeln!(output, "{}", wrapped(&format!("OOM of attempts that had kept to their reservation: {}.", victims.join(", "))))?;
+    }
     for row in rows.iter().filter(|row| row.failed > 0.0) {
         writeln!(output, "{}: {:.1} jobs a run did not succeed, and are not in the means.", row.policy, row.failed)?;
     }

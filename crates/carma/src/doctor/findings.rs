@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use carma_gpu::profiling::{Problem, Source, SourceReport, SourceState};
 use carma_gpu::{Gpu, Inventory};
+use carma_manager::memory_limits::CannotLimit;
 use carma_manager::supervise::Enforced;
 use serde::Serialize;
 
@@ -181,10 +182,20 @@ fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {
             None,
         )
     });
-    let limits = facts
-        .limits_memory
-        .then(|| finding(Health::Note, "this driver can enforce memory limits of control groups: CARMA does not set them yet", None));
-    std::iter::once(mps).chain(version_3).chain(limits).chain(mig).collect()
+    std::iter::once(mps).chain(version_3).chain([about_memory_limits(facts)]).chain(mig).collect()
+}
+
+fn about_memory_limits(facts: &Facts) -> Finding {
+    let emulated = matches!(facts.driver, Ok((World::Emulated(_), _)));
+    let lacking =
+        if facts.limits_memory { CannotLimit::on_host(facts.root, facts.enforced, emulated) } else { Some(CannotLimit::OldDriver) };
+    match lacking {
+        None => finding(Health::Ok, "the driver limits the GPU memory of jobs (enforce.memory)", None),
+        Some(why) => {
+            let fix = matches!(why, CannotLimit::NotRoot | CannotLimit::NoGroups).then_some("carma service install, as root");
+            finding(Health::Note, format!("outside MPS and MIG, reserved GPU memory is not enforced: that {why}"), fix)
+        }
+    }
 }
 
 /// GPU counts by model: `3 GPUs: 2 x A, 1 x B`.
@@ -261,7 +272,7 @@ mod tests {
             mps_version_3: false,
             limits_memory: false,
             root: true,
-            enforced: Enforced { memory: true, cpus: true, processes: true, gpus: true },
+            enforced: Enforced { memory: true, cpus: true, processes: true, gpus: true, groups: Some(GroupVersion::Two) },
             warnings: Vec::new(),
         };
         assert!(lines(&without(0))[0].starts_with("Note: this machine has no NVIDIA GPU (there is no NVIDIA driver)"));

@@ -2,7 +2,7 @@
 //! Where the user's manager has agents, their GPUs are shown too, with the names of the nodes.
 
 mod find;
-mod remote;
+mod managed;
 mod remote_table;
 mod report;
 mod table;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
-use remote::RemoteGpus;
+use managed::{ManagedGpus, is_remote};
 use report::{Report, now};
 use view::View;
 
@@ -40,11 +40,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let mut remote = RemoteGpus::default();
+    let mut managed = ManagedGpus::default();
     let mut view = match local(arguments) {
         Ok(view) => Some(view),
         // A login node has no GPUs of its own.
-        Err(error) if remote.ask().is_empty() => return Err(error),
+        Err(error) if !managed.ask().iter().any(is_remote) => return Err(error),
         Err(_) => None,
     };
     let mut checked = Instant::now();
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     loop {
         let began = Instant::now();
         let mut report = view.as_mut().map_or_else(|| Report { at: now(), ..Report::default() }, View::sample);
-        report.add_remote(remote.ask());
+        report.add_managed(managed.ask());
         if clear {
             // Cursor home, clear the screen below.
             write!(output, "\x1b[H\x1b[J")?;

@@ -6,7 +6,7 @@ use carma_core::{Metric, ServerId};
 use carma_format::{WIDTH, printable, shortened};
 use carma_manager::api::{GpuDetail, GpuTenant};
 
-use super::table::{Columns, gibibytes, short};
+use super::table::{Columns, gibibytes, limits, short};
 
 pub(super) fn write(gpus: &[GpuDetail], output: &mut impl Write) -> io::Result<()> {
     if gpus.is_empty() {
@@ -51,5 +51,5 @@ fn tenant_line(tenant: &GpuTenant) -> String {
     let memory = tenant.memory.map_or_else(|| "?".to_owned(), gibibytes);
     let (job, user) = (format!("job {}", tenant.attempt.job.0), printable(&tenant.user));
     let name = tenant.name.as_deref().map(printable).unwrap_or_default();
-    format!("     {job:>8}  {memory:>6} GiB  {user:<10} {name}").trim_end().to_owned()
+    format!("     {job:>8}  {memory:>6} GiB  {user:<10} {name}{}", limits(tenant)).trim_end().to_owned()
 }

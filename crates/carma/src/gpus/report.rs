@@ -8,8 +8,10 @@ use carma_core::{Fraction, MiB, Watts};
 use carma_gpu::mig::{Instance, ProfileName};
 use carma_gpu::profiling::{Counters, Source};
 use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, ownership, process_started};
-use carma_manager::api::GpuDetail;
+use carma_manager::api::{GpuDetail, GpuTenant};
 use serde::Serialize;
+
+use super::managed::is_remote;
 
 /// All GPUs at one moment: the output of `--json`.
 #[derive(Debug, Default, Serialize)]
@@ -35,12 +37,16 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds GPUs of other servers. An agent may run on this host: its GPUs are listed already.
-    pub(super) fn add_remote(&mut self, gpus: Vec<GpuDetail>) {
+    /// Adds what the manager knows: limited jobs of these GPUs, and GPUs of other servers. An agent may run on this host: its GPUs are listed already.
+    pub(super) fn add_managed(&mut self, gpus: Vec<GpuDetail>) {
+        for local in &mut self.gpus {
+            let tenants = gpus.iter().filter(|gpu| gpu.uuid == local.gpu.uuid).flat_map(|gpu| &gpu.tenants);
+            local.limited = tenants.filter(|tenant| tenant.limit.is_some()).cloned().collect();
+        }
         let is_local = |uuid: &DeviceUuid| {
             self.gpus.iter().any(|local| local.gpu.uuid == *uuid || local.parts.iter().any(|part| part.part.uuid == *uuid))
         };
-        self.remote = gpus.into_iter().filter(|gpu| !is_local(&gpu.uuid)).collect();
+        self.remote = gpus.into_iter().filter(|gpu| is_remote(gpu) && !is_local(&gpu.uuid)).collect();
     }
 }
 
@@ -61,6 +67,9 @@ pub(crate) struct GpuReport {
     #[serde(flatten)]
     pub(crate) state: DeviceReport,
     pub(crate) parts: Vec<PartReport>,
+    /// Jobs whose memory the driver or MPS limits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) limited: Vec<GpuTenant>,
 }
 
 /// A device that is a part of a GPU.

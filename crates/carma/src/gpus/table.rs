@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use carma_core::{Fraction, Metric, MiB, Utilisation};
 use carma_gpu::profiling::{Counters, Source};
+use carma_manager::api::GpuTenant;
 
 use super::remote_table;
 use super::report::{DeviceReport, GpuReport, PartReport, ProcessReport, Report};
@@ -63,7 +64,18 @@ fn write_gpu(gpu: &GpuReport, columns: &Columns, output: &mut impl Write) -> io:
     if gpu.parts.is_empty() {
         write_processes(&gpu.state.processes, 5, output)?;
     }
+    for tenant in &gpu.limited {
+        let text = format!("     job {}: {} reserved{}", tenant.attempt.job.0, tenant.promised, limits(tenant));
+        writeln!(output, "{}", shortened(&text, WIDTH))?;
+    }
     write_notes(gpu, output)
+}
+
+/// What a job borrows and may have, behind what is reserved for it.
+pub(super) fn limits(tenant: &GpuTenant) -> String {
+    let borrowed = tenant.borrowed.map_or_else(String::new, |borrowed| format!(", {borrowed} borrowed"));
+    let limit = tenant.limit.map_or_else(String::new, |limit| format!(", {limit} at most"));
+    borrowed + &limit
 }
 
 fn write_notes(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {

@@ -124,6 +124,7 @@ impl View {
                 notes: self.notes(gpu, &state),
                 state,
                 parts,
+                limited: Vec::new(),
             });
         }
         Report {

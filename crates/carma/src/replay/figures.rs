@@ -91,6 +91,7 @@ pub(crate) fn record(job: &JobDetail) -> JobRecord {
         ended: attempt.ended.map(time),
         gpus: Vec::new(),
         verdict: attempt.verdict.clone(),
+        victim: false,
     };
     JobRecord {
         submitted: time(job.submitted),

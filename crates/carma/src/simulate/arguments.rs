@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use carma_core::{Choice, EnforceSettings, Enforcement, Settings};
 use carma_sim::trace::{DurationRule, ReadLimits, map};
 use carma_sim::{
     Catalogue, Disturbance, Estimates, Estimator, Extrapolated, InterferenceModel, Knowledge, Servers, Sharing, Simulation, Trace,
 };
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::catalogue::CatalogueArguments;
 use crate::files::{read_table, report_skipped};
@@ -61,6 +63,15 @@ pub(crate) struct WorldArguments {
     lose: Vec<Disturbance>,
 }
 
+/// The flag about memory limits.
+#[derive(Debug, Args)]
+pub(crate) struct EnforceArguments {
+    /// How strictly the driver keeps jobs to their reserved memory, as the key
+    /// enforce.memory. [default: off, as drivers before 615]
+    #[arg(long, value_name = "HOW", value_parser = enforcement())]
+    enforce: Option<Enforcement>,
+}
+
 /// Default error of expected durations.
 const DEFAULT_DURATION_ERROR: f64 = 0.3;
 
@@ -91,6 +102,18 @@ pub(crate) struct World {
     pub(crate) servers: Servers,
     sharing: Sharing,
     disturbances: Vec<Disturbance>,
+}
+
+fn enforcement() -> impl TypedValueParser<Value = Enforcement> {
+    PossibleValuesParser::new(Enforcement::WORDS).try_map(|word| serde_json::from_value(word.into()))
+}
+
+impl EnforceArguments {
+    /// The rules, with what drivers enforce.
+    pub(crate) fn apply(&self, rules: Settings) -> Settings {
+        let Some(memory) = self.enforce else { return rules };
+        Settings { enforce: Some(EnforceSettings { memory: Some(memory), ..rules.enforce.unwrap_or_default() }), ..rules }
+    }
 }
 
 impl WorldArguments {
@@ -139,7 +162,7 @@ impl World {
     pub(crate) fn simulation<'a>(
         &'a self,
         trace: &'a Trace,
-        settings: &'a carma_core::Settings,
+        settings: &'a Settings,
         knowledge: &'a Knowledge,
         seed: u64,
     ) -> Simulation<'a> {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use carma_sim::LowerBounds;
 
-pub(crate) use arguments::{World, WorldArguments, memory_estimator};
+pub(crate) use arguments::{EnforceArguments, World, WorldArguments, memory_estimator};
 
 use crate::configuration::ConfigArguments;
 use crate::files::create;
@@ -34,6 +34,8 @@ pub(crate) struct Arguments {
     estimator: String,
     #[command(flatten)]
     world: WorldArguments,
+    #[command(flatten)]
+    enforce: EnforceArguments,
     /// The same seed gives the same run.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -51,7 +53,7 @@ pub(crate) struct Arguments {
 
 /// Simulates, and prints the results.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let settings = arguments.rules.settings()?;
+    let settings = arguments.enforce.apply(arguments.rules.settings()?);
     let world = arguments.world.load(SERVERS)?;
     let knowledge = arguments.world.knowledge(&arguments.estimator, &world.catalogue)?;
     let trace = world.read_trace(&arguments.trace)?;

@@ -19,7 +19,9 @@ pub(super) fn print(summary: &RunSummary, bounds: LowerBounds, output: &mut impl
     line("execution, mean", duration(mean_execution))?;
     line("completion, mean", format!("{} (p50 {}, p95 {})", duration(mean_jct), duration(p50_jct), duration(p95_jct)))?;
     line("slowdown, mean", format!("{:.2} (worst {:.2})", summary.mean_slowdown, summary.worst_slowdown))?;
-    line(Outcome::OutOfMemory.kind(), format!("{} attempts ({} retries in total)", summary.oom_attempts, summary.retries))?;
+    let oom = format!("{} attempts, {} of them within their reservation", summary.oom_attempts, summary.oom_victims);
+    line(Outcome::OutOfMemory.kind(), oom)?;
+    line("retries", format!("{}, for any reason", summary.retries))?;
     line("SMACT, SMOCC, DRAMA", format!("{:.3}, {:.3}, {:.3}", summary.smact, summary.smocc, summary.drama))?;
     line("memory", format!("{:.0} MiB a device", summary.memory_mib))?;
     line("GPUs in use", format!("{:.1} % of the time", 100.0 * summary.active))?;

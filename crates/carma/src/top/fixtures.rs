@@ -50,6 +50,8 @@ pub(super) fn tenant(job: u64, name: &str, promised: u64, used: Option<u64>) -> 
         user: "ada".to_owned(),
         promised: MiB(promised * 1024),
         memory: used.map(|used| MiB(used * 1024)),
+        limit: None,
+        borrowed: None,
         smact: Some(0.25),
         energy: None,
         launched: UnixMillis(1_800_000_000_000),

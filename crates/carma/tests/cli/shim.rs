@@ -43,6 +43,7 @@ fn order(job: u64, command: &[&str]) -> Order {
         error: None,
         log_limit: 1 << 20,
         limits: HostLimits::default(),
+        group: None,
         checkpoint_folder: None,
         checkpoint_signal: 15,
         afterwards: None,

@@ -30,6 +30,8 @@ pub(super) enum Step {
     Exit(Index, Verdict),
     Progress(Index, f64),
     Needed(Index, u64),
+    /// The driver sets no limits for the job.
+    NotLimited(Index),
     Cancel(Index),
     Hold(Index),
     Release(Index),
@@ -131,13 +133,15 @@ fn settings() -> impl Strategy<Value = Settings> {
     let confirmed = prop::option::of(prop::sample::select(vec![0.0, 5.0, 30.0]));
     // Often short against the runs, so that memory is given back.
     let trim_after = prop::option::of(prop::sample::select(vec![0.0, 20.0, 100.0]));
-    let queueing = (jobs_per_gpu, queues(), prop::option::of(quotas), (time_slice, correction, confirmed, trim_after));
+    let enforcement = prop::option::of(prop::sample::select(vec![Enforcement::Off, Enforcement::Soft, Enforcement::Hard]));
+    let memory = (trim_after, enforcement);
+    let queueing = (jobs_per_gpu, queues(), prop::option::of(quotas), (time_slice, correction, confirmed, memory));
     (preset, policy, any::<(bool, bool, bool)>(), queueing, power(), idle_holders(), modes).prop_map(
         |(
             (preset, aim),
             policy,
             (reservations, idle_first, avoid),
-            (jobs_per_gpu, queue, quotas, (time_slice, (slowdown, horizon), confirmed, trim_after)),
+            (jobs_per_gpu, queue, quotas, (time_slice, (slowdown, horizon), confirmed, (trim_after, enforcement))),
             power,
             idle_holders,
             modes,
@@ -157,6 +161,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             queue: Some(queue),
             quotas,
             correction: Some(CorrectionSettings { slowdown: Some(slowdown), memory_horizon: Some(horizon) }),
+            enforce: Some(EnforceSettings { memory: enforcement, stop_borrowers: None }),
             slots: Some(TimeSliceSettings { length: Some(time_slice) }),
             power,
             idle_holders,
@@ -300,6 +305,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         14 => (pick(), 0_u64..45_000).prop_map(|(job, memory)| Step::Seen(job, memory)),
         14 => (pick(), verdict()).prop_map(|(job, verdict)| Step::Exit(job, verdict)),
         2 => (pick(), 100_u64..90_000).prop_map(|(job, memory)| Step::Needed(job, memory)),
+        1 => pick().prop_map(Step::NotLimited),
         3 => (pick(), 0.0..1.0).prop_map(|(job, done)| Step::Progress(job, done)),
         2 => pick().prop_map(Step::Cancel),
         2 => pick().prop_map(Step::Hold),

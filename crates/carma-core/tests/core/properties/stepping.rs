@@ -45,6 +45,13 @@ impl World {
                     self.accepted(Event::MemoryNeeded { attempt: index.get(&active).attempt, needed: MiB(memory) });
                 }
             }
+            Step::NotLimited(index) => {
+                let active = self.active();
+                if let Some(active) = (!active.is_empty()).then(|| index.get(&active)) {
+                    let devices = active.placement.devices.iter().map(|granted| granted.device);
+                    devices.for_each(|device| self.accepted(Event::NotLimited { attempt: active.attempt, device }));
+                }
+            }
             Step::Activity(index, activity) => {
                 let active = self.active();
                 if let Some(active) = (!active.is_empty()).then(|| index.get(&active)) {

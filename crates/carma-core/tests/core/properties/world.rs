@@ -44,7 +44,8 @@ impl World {
             let (cores, host_memory) = (counted.then_some(8 + 2 * server), counted.then_some(MiB(65_536)));
             world.accepted(Event::ServerAttached(ServerSpec { cpu_jobs, cores, host_memory, ..ServerSpec::new(ServerId(server)) }));
             for (ordinal, (memory, mode)) in (0..).zip(gpus) {
-                let whole = DeviceSpec::new(DeviceId::gpu(ServerId(server), ordinal), MiB(memory * 1024));
+                let limits_memory = ordinal % 2 == 0;
+                let whole = DeviceSpec { limits_memory, ..DeviceSpec::new(DeviceId::gpu(ServerId(server), ordinal), MiB(memory * 1024)) };
                 let mps = CollocationMode::Mps { exclusive_process: ordinal % 2 == 0 };
                 let halves = [0, 1].map(|half| DeviceSpec::new(whole.id.instance(half), MiB(memory * 512)));
                 match mode {

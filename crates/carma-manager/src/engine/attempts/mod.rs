@@ -82,6 +82,11 @@ impl Attempts {
         self.active.keys().find(|attempt| attempt.job == job).copied()
     }
 
+    /// Whether an attempt runs under supervision.
+    pub(crate) fn is_started(&self, attempt: AttemptId) -> bool {
+        self.active.get(&attempt).is_some_and(|active| active.started)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.active.is_empty()
     }

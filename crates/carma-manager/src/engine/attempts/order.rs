@@ -1,6 +1,6 @@
 //! The order to start an attempt, from what the core decided.
 
-use carma_core::{AttemptId, Granted, Limits, Placement};
+use carma_core::{AttemptId, Enforcement, Granted, Limits, Placement};
 
 use crate::engine::decide::Decisions;
 use crate::engine::gpus::Gpus;
@@ -24,5 +24,6 @@ pub(crate) fn start_order(
     let mps = client.and_then(|granted| gpus.mps_control(granted.device));
     let rules = decisions.scheduler().config();
     let checkpoints = CheckpointTerms { grace: rules.queue.grace, slot: rules.slots.length };
-    Some(StartOrder { attempt, owner: owner.clone(), placement, devices, gpu_files, mps, log_limit, checkpoints })
+    let must_be_limited = rules.enforce.memory == Some(Enforcement::Hard);
+    Some(StartOrder { attempt, owner: owner.clone(), placement, devices, gpu_files, mps, log_limit, checkpoints, must_be_limited })
 }

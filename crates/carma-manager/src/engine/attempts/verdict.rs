@@ -13,7 +13,7 @@ pub(crate) fn judge(decisions: &Decisions, gpus: &Gpus, attempts: &Attempts, lef
     let attempt = leftovers.attempt;
     let pids = attempts.get(attempt)?.pids.clone();
     let Some(State::Starting(active) | State::Running(active)) = decisions.job(attempt.job).map(|job| &job.state) else { return None };
-    let facts = |granted: &Granted| gpus.facts(decisions, granted.device, attempt, active.launched_at);
+    let facts = |granted: &Granted| gpus.facts(decisions, granted, attempt, active.launched_at);
     let evidence = Evidence {
         exit: leftovers.ended.as_ref().map(|ended| ended.exit.clone()),
         launched_at: active.launched_at,

@@ -43,7 +43,7 @@ impl Gpus {
             }
         }
         for device in self.devices.iter() {
-            decisions.prepare(Event::GpuAttached(device.spec()))?;
+            decisions.prepare(Event::GpuAttached(self.spec(device)))?;
         }
         self.drained = drained.into_iter().collect();
         for device in &self.drained {
@@ -98,10 +98,10 @@ impl Gpus {
             self.sampling.forget(gone.id);
         }
         for new in now.iter().filter(|device| before.get(device.id).is_none_or(|old| old.uuid != device.uuid)) {
-            if decisions.tell(Event::GpuAttached(new.spec())).is_err() {
+            if decisions.tell(Event::GpuAttached(self.spec(new))).is_err() {
                 // It was lost while attempts were on it, and is known as such.
                 let _ = decisions.tell(Event::GpuDetached { device: new.id });
-                let _ = decisions.tell(Event::GpuAttached(new.spec()));
+                let _ = decisions.tell(Event::GpuAttached(self.spec(new)));
             }
             let whole = DeviceId { instance: None, ..new.id };
             if self.drained.contains(&new.id) || self.drained.contains(&whole) {

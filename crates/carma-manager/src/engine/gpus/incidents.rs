@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use carma_core::{AttemptId, DeviceId, Event, ServerId, Tenant, Time};
+use carma_core::{AttemptId, DeviceId, Event, Granted, ServerId, Tenant, Time};
 use carma_gpu::mps::ServerDied;
 use carma_gpu::{Blame, DeviceUuid, GpuEvent, Incident};
 
@@ -65,7 +65,8 @@ impl Gpus {
     }
 
     /// Facts about a device of an attempt since this time, for the verdict.
-    pub(crate) fn facts(&self, decisions: &Decisions, device: DeviceId, attempt: AttemptId, since: Time) -> DeviceFacts {
+    pub(crate) fn facts(&self, decisions: &Decisions, granted: &Granted, attempt: AttemptId, since: Time) -> DeviceFacts {
+        let device = granted.device;
         let known = decisions.scheduler().fleet().device(device);
         let reading = self.sampling.latest(device).and_then(|sample| sample.reading.as_ref().ok());
         let tenant = known.and_then(|known| known.tenants.iter().find(|tenant| tenant.attempt == attempt));
@@ -76,7 +77,9 @@ impl Gpus {
             memory_total: reading.map(|reading| reading.memory_total),
             memory_used: reading.map(|reading| reading.memory_used),
             own_memory: tenant.map(Tenant::attributed),
+            peak: tenant.map(Tenant::peak),
             reserved: tenant.map(|tenant| tenant.reserved),
+            limits: granted.limits,
             ..DeviceFacts::new(device)
         }
     }

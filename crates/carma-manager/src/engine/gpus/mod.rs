@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 mod finding;
 pub(crate) mod incidents;
+pub(crate) mod memory_limits;
 mod modes;
 mod mps;
 mod power;
@@ -16,11 +17,12 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use carma_core::{DeviceId, Event, EventError, ServerId};
+use carma_core::{DeviceId, DeviceSpec, Event, EventError, ServerId};
 use carma_gpu::Driver;
 use carma_gpu::profiling::Options;
 
 use self::incidents::Incidents;
+use self::memory_limits::MemoryLimiter;
 use self::mps::MpsDaemons;
 use self::power::PowerOrder;
 pub(crate) use self::report::{GpuChange, GpuReport, Reports};
@@ -29,6 +31,7 @@ use self::scans::Scans;
 use super::decide::Decisions;
 use crate::configuration::GpuConfig;
 use crate::host_gpus::{Device, Devices, ExcludedGpus, LOCAL_SERVER, Numbers};
+use crate::memory_limits::CannotLimit;
 use crate::pool::Pool;
 use crate::store::{Change, MachineChange, Store};
 use crate::world::World;
@@ -43,6 +46,8 @@ pub(crate) struct GpuSetup {
     pub(crate) profiling: Options,
     /// The manager only watches: it changes nothing of the GPUs.
     pub(crate) observes: bool,
+    /// Why the memory of jobs cannot be limited here, whatever the driver; unset: it can.
+    pub(crate) cannot_limit: Option<CannotLimit>,
     /// The file that says which GPU has which number.
     pub(crate) numbers: PathBuf,
 }
@@ -62,6 +67,7 @@ pub(crate) struct Gpus {
     incidents: Incidents,
     mps: MpsDaemons,
     power: Pool<PowerOrder>,
+    memory_limits: MemoryLimiter,
     reports: Reports,
 }
 
@@ -71,6 +77,7 @@ impl Gpus {
             numbers: Numbers::read(&setup.numbers),
             mps: MpsDaemons::new(world, Arc::clone(store)),
             power: power::limits(setup.driver.as_ref(), store, &reports)?,
+            memory_limits: MemoryLimiter::start(setup.driver.as_ref(), &reports)?,
             setup,
             devices: Devices::default(),
             remote: BTreeMap::new(),
@@ -86,6 +93,11 @@ impl Gpus {
     /// A device of any server.
     pub(crate) fn device(&self, id: DeviceId) -> Option<&Device> {
         if id.server() == LOCAL_SERVER { self.devices.get(id) } else { self.remote.get(&id.server())?.get(id) }
+    }
+
+    /// What the scheduler knows of a device of this host.
+    fn spec(&self, device: &Device) -> DeviceSpec {
+        DeviceSpec { limits_memory: device.limits_memory && self.setup.cannot_limit.is_none(), ..device.spec() }
     }
 
     /// The kinds of GPUs of all servers, by their names.
@@ -153,6 +165,7 @@ impl Gpus {
             GpuChange::Found(scan) => self.scanned(decisions, scan),
             GpuChange::Switched(switched) => self.switched(decisions, *switched),
             GpuChange::PowerLimited(device, result) => power::limited(decisions, device, result),
+            GpuChange::NotLimited { attempt, device, reason } => memory_limits::not_limited(decisions, attempt, device, &reason),
         }
     }
 

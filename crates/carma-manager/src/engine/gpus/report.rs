@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use carma_core::{DeviceId, Watts};
+use carma_core::{AttemptId, DeviceId, Watts};
 use carma_gpu::GpuEvent;
 use carma_gpu::mps::ServerDied;
 
@@ -23,6 +23,8 @@ pub(crate) enum GpuChange {
     Switched(Box<Switched>),
     /// The result of a power-limit change: the present limit, or the error.
     PowerLimited(DeviceId, Result<Option<Watts>, String>),
+    /// The memory limits of an attempt could not be set.
+    NotLimited { attempt: AttemptId, device: DeviceId, reason: String },
 }
 
 /// A report to the engine.

@@ -112,7 +112,17 @@ impl Lab {
         let id = DeviceId::gpu(LOCAL_SERVER, 0);
         let uuid: carma_gpu::DeviceUuid = "GPU-0".parse().unwrap();
         let target = Target::gpu(uuid.clone());
-        let device = Device { id, uuid, file: None, name: "test".to_owned(), memory, mode: CollocationMode::Streams, power: None, target };
+        let device = Device {
+            id,
+            uuid,
+            file: None,
+            name: "test".to_owned(),
+            memory,
+            mode: CollocationMode::Streams,
+            power: None,
+            target,
+            limits_memory: false,
+        };
         self.engine.gpus.found(&mut self.engine.decisions, &Devices::from_iter([device]));
         let sample = Sample::new(self.engine.decisions.now(), MiB::ZERO);
         self.engine.decisions.tell(Event::GpuSampled { device: id, sample }).unwrap();

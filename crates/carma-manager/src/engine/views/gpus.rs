@@ -1,6 +1,6 @@
 //! The GPUs, and the jobs on them.
 
-use carma_core::{DeviceId, DeviceReport, Fraction, TenantMemory, Utilisation};
+use carma_core::{DeviceId, DeviceReport, Fraction, Limits, MiB, Tenant, TenantMemory, Utilisation};
 
 use super::{View, array_place, moment};
 use crate::api::{GpuDetail, GpuTenant};
@@ -11,6 +11,16 @@ impl View<'_> {
     pub(crate) fn gpus(self) -> Vec<GpuDetail> {
         let survey = self.decisions.scheduler().survey();
         survey.filter_map(|report| self.gpu(report.device, &report)).collect()
+    }
+
+    /// The most memory that an attempt may have on a device, if it is limited.
+    fn memory_limit(self, tenant: &Tenant, device: DeviceId) -> Option<MiB> {
+        let active = self.decisions.job(tenant.attempt.job)?.state.active()?;
+        match active.placement.devices.iter().find(|granted| granted.device == device)?.limits {
+            Limits::Driver { memory } => Some(memory),
+            Limits::Mps { memory, .. } => memory,
+            Limits::Streams | Limits::Mig { .. } => None,
+        }
     }
 
     pub(super) fn gpu(self, id: DeviceId, report: &DeviceReport) -> Option<GpuDetail> {
@@ -31,6 +41,8 @@ impl View<'_> {
                     TenantMemory::Reading(memory) => Some(memory),
                     TenantMemory::Unseen | TenantMemory::Unreadable => None,
                 },
+                limit: self.memory_limit(tenant, id),
+                borrowed: Some(tenant.borrowed()).filter(|borrowed| *borrowed > MiB::ZERO),
                 smact: usage.and_then(|usage| usage.smact_now).map(Fraction::get),
                 energy: usage.map(|usage| Joules(usage.energy.joules())),
                 launched: self.attempts.get(tenant.attempt).map(|underway| underway.launched).unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! The status of the manager.
 
-use carma_core::Seconds;
+use carma_core::{Enforcement, Seconds};
 
 use super::View;
 use crate::api::{MetricDetail, Status};
@@ -44,8 +44,7 @@ impl View<'_> {
             observes: self.setup.observes,
             draining: self.draining,
             world: self.setup.world.description.clone(),
-            // Real GPUs need no variables.
-            emulated: !self.setup.world.environment.is_empty(),
+            emulated: self.setup.world.is_emulated(),
             speed: self.decisions.clock.speed(),
             gpus: number(fleet.devices().filter(|device| !device.partitioned).count()),
             servers: number(self.servers.iter().count()),
@@ -54,9 +53,16 @@ impl View<'_> {
             metrics: MetricDetail::all(),
             jobs: self.counts(),
             left_out: self.gpus.left_out().to_vec(),
-            not_enforced: self.setup.enforced.missing().into_iter().map(str::to_owned).collect(),
+            not_enforced: self.setup.enforced.missing().into_iter().map(str::to_owned).chain(self.gpu_memory_not_enforced()).collect(),
             troubles: troubles.collect(),
         }
+    }
+
+    /// Why the driver does not limit the GPU memory of jobs on this host, if so.
+    fn gpu_memory_not_enforced(self) -> Option<String> {
+        let off = self.decisions.scheduler().config().enforce.where_possible() == Enforcement::Off;
+        let why = if off { Some("enforce.memory is off".to_owned()) } else { self.gpus.cannot_limit_memory().map(|why| why.to_string()) };
+        why.filter(|_| self.gpus.has_local()).map(|why| format!("GPU memory ({why})"))
     }
 
     /// What is wrong with servers of agents and pools.

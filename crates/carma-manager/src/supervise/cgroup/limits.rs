@@ -20,6 +20,17 @@ pub struct Enforced {
     pub processes: bool,
     /// Only the job's own GPUs can be opened.
     pub gpus: bool,
+    /// The control groups of jobs; unset: they have none.
+    pub groups: Option<GroupVersion>,
+}
+
+/// The version of control groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupVersion {
+    /// A hierarchy for each controller.
+    One,
+    /// One hierarchy.
+    Two,
 }
 
 impl Enforced {
@@ -71,7 +82,7 @@ pub(super) fn apply(group: &Path, hierarchies: &Hierarchies, limits: &HostLimits
     // A training run without one of its workers hangs or fails later.
     let _ = fs::write(group.join(KILL_TOGETHER), "1");
     let gpus = limits.gpus.as_ref().is_some_and(|gpus| deny_other_gpus(group, gpus, &mut beside).is_ok());
-    (Enforced { memory, cpus, processes, gpus }, beside.created)
+    (Enforced { memory, cpus, processes, gpus, groups: None }, beside.created)
 }
 
 /// How many processes of these groups the kernel ended for lack of memory; none if no group counts them.
@@ -148,7 +159,7 @@ mod tests {
         }
         let limits = HostLimits { memory: Some(MiB(3)), cpus: Some(2), processes: Some(100), gpus: None };
         let (enforced, created) = apply(group.path(), &Hierarchies::default(), &limits);
-        assert_eq!(enforced, Enforced { memory: true, cpus: true, processes: true, gpus: false });
+        assert_eq!(enforced, Enforced { memory: true, cpus: true, processes: true, ..Enforced::default() });
         assert!(created.is_empty());
         let files =
             ["memory.max", "cpu.max", "pids.max", "memory.oom.group"].map(|file| fs::read_to_string(group.path().join(file)).unwrap());

@@ -1,5 +1,6 @@
 //! Control groups of attempts, if this process may create them: the processes of a job are known, can be killed together, and are limited.
 
+mod abandoned;
 mod device_filter;
 mod hierarchy;
 mod leaf;
@@ -11,14 +12,16 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use carma_core::MiB;
+use carma_core::{AttemptId, MiB};
 use rustix::fs::{FsWord, statfs};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+pub(crate) use self::abandoned::remove_abandoned;
 use self::hierarchy::Hierarchies;
 pub use self::leaf::prepare_own_group;
-pub use self::limits::Enforced;
-use crate::attempt::HostLimits;
+pub use self::limits::{Enforced, GroupVersion};
+use super::folder::ProcessIdentity;
+use crate::attempt::{GroupFolders, HostLimits};
 
 /// The names of our groups begin with this.
 const PREFIX: &str = "carma-";
@@ -32,37 +35,42 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The control groups of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cgroup {
-    /// The group that tells which processes belong to the attempt.
-    main: PathBuf,
-    /// Groups of version 1 with limits only.
-    beside: Vec<PathBuf>,
+pub(crate) struct Cgroup {
+    folders: GroupFolders,
     enforced: Enforced,
 }
 
 impl Cgroup {
+    /// Creates a group for an attempt with these limits; unset if that is not allowed.
+    pub(crate) fn of_attempt(attempt: AttemptId, limits: &HostLimits) -> Option<Self> {
+        let maker = ProcessIdentity::own()?.name();
+        Self::create(&format!("{}-{}-{maker}", attempt.job.0, attempt.number), limits)
+    }
+
     /// Creates a group with this unused name and these limits below that of this process; unset if that is not allowed.
-    pub(super) fn create(name: &str, limits: &HostLimits) -> Option<Self> {
+    fn create(name: &str, limits: &HostLimits) -> Option<Self> {
         let hierarchies = Hierarchies::own();
         let main = hierarchies.homes().map(|home| home.join(format!("{PREFIX}{name}"))).find(|path| fs::create_dir(path).is_ok())?;
         let (enforced, beside) = limits::apply(&main, &hierarchies, limits);
-        Some(Self { main, beside, enforced })
+        let unified = hierarchies.unified.as_ref().is_some_and(|unified| main.starts_with(unified));
+        let groups = Some(if unified { GroupVersion::Two } else { GroupVersion::One });
+        Some(Self { folders: GroupFolders { main, beside }, enforced: Enforced { groups, ..enforced } })
     }
 
     /// Existing groups of ours. Groups of others and folders that only look like a group are never touched.
-    pub(super) fn at(main: &Path, beside: &[PathBuf]) -> Option<Self> {
-        let beside = beside.iter().filter_map(|path| ours(path)).collect();
-        Some(Self { main: ours(main)?, beside, enforced: Enforced::default() })
+    pub(crate) fn at(folders: &GroupFolders) -> Option<Self> {
+        let beside = folders.beside.iter().filter_map(|path| ours(path)).collect();
+        Some(Self { folders: GroupFolders { main: ours(&folders.main)?, beside }, enforced: Enforced::default() })
     }
 
     /// The folder of the main group.
-    pub(super) fn path(&self) -> &Path {
-        &self.main
+    pub(crate) fn path(&self) -> &Path {
+        &self.folders.main
     }
 
-    /// The folders of the groups with limits only.
-    pub(super) fn beside(&self) -> &[PathBuf] {
-        &self.beside
+    /// All its folders.
+    pub(crate) const fn folders(&self) -> &GroupFolders {
+        &self.folders
     }
 
     /// Which of the limits were set at creation.
@@ -72,28 +80,27 @@ impl Cgroup {
 
     /// The files to which a process writes "0" to join.
     pub(super) fn procs_files(&self) -> io::Result<Vec<File>> {
-        self.folders().map(|folder| OpenOptions::new().write(true).open(folder.join("cgroup.procs"))).collect()
+        self.all().map(|folder| OpenOptions::new().write(true).open(folder.join("cgroup.procs"))).collect()
     }
 
     /// All processes in it and in the groups below.
     pub(super) fn members(&self) -> Vec<i32> {
-        let text = with_subgroups(&self.main).into_iter().filter_map(|group| fs::read_to_string(group.join("cgroup.procs")).ok());
-        text.flat_map(|text| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<_>>()).collect()
+        members(self.path())
     }
 
     /// How many of its processes the kernel ended for lack of memory; unset if no group counts them.
     pub(super) fn oom_kills(&self) -> Option<u64> {
-        limits::oom_kills(self.folders())
+        limits::oom_kills(self.all())
     }
 
     /// Whether its processes once needed more memory than its limit.
     pub(super) fn is_at_memory_limit(&self) -> bool {
-        limits::is_at_memory_limit(self.folders())
+        limits::is_at_memory_limit(self.all())
     }
 
     /// Kills all its processes.
     pub(super) fn kill(&self) {
-        if fs::write(self.main.join("cgroup.kill"), "1").is_ok() {
+        if fs::write(self.path().join("cgroup.kill"), "1").is_ok() {
             return;
         }
         // Older kernels cannot kill a group at once. A pid may have been reused: membership is checked again once we hold a pidfd.
@@ -106,9 +113,9 @@ impl Cgroup {
     }
 
     /// Kills all its processes, and removes it when they are gone.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         for _ in 0..TRIES {
-            let gone = self.folders().all(|folder| with_subgroups(folder).iter().rev().all(|group| removed(group)));
+            let gone = self.all().all(|folder| with_subgroups(folder).iter().rev().all(|group| removed(group)));
             if gone {
                 return;
             }
@@ -117,9 +124,15 @@ impl Cgroup {
         }
     }
 
-    fn folders(&self) -> impl Iterator<Item = &Path> {
-        [self.main.as_path()].into_iter().chain(self.beside.iter().map(PathBuf::as_path))
+    fn all(&self) -> impl Iterator<Item = &Path> {
+        [self.path()].into_iter().chain(self.folders.beside.iter().map(PathBuf::as_path))
     }
+}
+
+/// All processes in a group and in the groups below.
+fn members(group: &Path) -> Vec<i32> {
+    let text = with_subgroups(group).into_iter().filter_map(|group| fs::read_to_string(group.join("cgroup.procs")).ok());
+    text.flat_map(|text| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<_>>()).collect()
 }
 
 /// Which limits can be enforced for jobs of this process, tried on a group that is removed again.
@@ -162,15 +175,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("carma-1-1");
         fs::create_dir(&path).unwrap();
-        assert_eq!(Cgroup::at(&path, &[]), None);
+        let at = |path: &Path| Cgroup::at(&GroupFolders { main: path.to_owned(), beside: Vec::new() });
+        assert_eq!(at(&path), None);
         std::os::unix::fs::symlink("/sys/fs/cgroup", folder.path().join("carma-2-1")).unwrap();
-        assert_eq!(Cgroup::at(&folder.path().join("carma-2-1"), &[]), None, "one that is not ours by another name");
+        assert_eq!(at(&folder.path().join("carma-2-1")), None, "one that is not ours by another name");
         // Only if this process may create one.
         if let Some(created) = Cgroup::create("1-1-test", &HostLimits::default()) {
-            let found = Cgroup::at(created.path(), created.beside()).unwrap();
-            assert_eq!((&found.main, &found.beside), (&created.main, &created.beside));
+            let found = Cgroup::at(created.folders()).unwrap();
+            assert_eq!(found.folders(), created.folders());
             created.end();
-            assert!(!created.path().exists() && created.beside().iter().all(|group| !group.exists()));
+            assert!(created.all().all(|group| !group.exists()));
         }
     }
 }

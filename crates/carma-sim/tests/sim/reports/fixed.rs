@@ -10,7 +10,7 @@ pub(super) fn at(seconds: u64) -> Time {
 }
 
 pub(super) fn attempt(launched: u64, ended: u64, gpus: &[usize], verdict: Verdict) -> AttemptRecord {
-    AttemptRecord { launched: at(launched), ended: Some(at(ended)), gpus: gpus.to_vec(), verdict: Some(verdict) }
+    AttemptRecord { launched: at(launched), ended: Some(at(ended)), gpus: gpus.to_vec(), verdict: Some(verdict), victim: false }
 }
 
 pub(super) fn job(submitted: u64, alone: f64, attempts: Vec<AttemptRecord>) -> JobRecord {

@@ -99,9 +99,9 @@ const fn severity(event: &JobEvent) -> Severity {
         | JobEvent::Finished { outcome: Outcome::Succeeded | Outcome::Cancelled, .. } => Severity::Routine,
         JobEvent::OverLimit { .. } | JobEvent::Finished { .. } => Severity::Failure,
         // Time slices and moves to another GPU are not faults.
-        JobEvent::Machine { .. } | JobEvent::Ended { .. } | JobEvent::Requeued { reason: RequeueReason::After(_), .. } => {
-            Severity::Recovery
-        }
+        JobEvent::Machine { .. }
+        | JobEvent::Ended { .. }
+        | JobEvent::Requeued { reason: RequeueReason::After(_) | RequeueReason::Borrowed, .. } => Severity::Recovery,
         _ => Severity::Routine,
     }
 }

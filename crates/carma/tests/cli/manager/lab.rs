@@ -8,16 +8,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::{JobId, Outcome};
-use carma_emu::{Machine, VARIABLE};
+use carma_emu::{DriverVersion, Machine, VARIABLE};
 use carma_gpu::{DEADLINE, Driver, Limits};
 use carma_manager::api::{Problem, ProblemKind, Shutdown, Submitted};
 use carma_manager::configuration::Configuration;
 use carma_manager::engine::{Engine, Handle, Setup, World};
+use carma_manager::memory_limits::CannotLimit;
 use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest, Owner};
 use carma_manager::store::{JobHistory, Reader, Store};
 use carma_manager::submission::ValidJobs;
-use carma_manager::supervise::Enforced;
+use carma_manager::supervise::{Enforced, enforceable};
+use carma_testing::Missing;
 use tempfile::TempDir;
 
 /// Long enough for the slowest machine.
@@ -29,19 +31,38 @@ pub(crate) struct Lab {
     configuration: Configuration,
     observes: bool,
     limits: Limits,
+    enforced: Enforced,
     running: Option<(Engine, Handle, Reader)>,
 }
 
 impl Lab {
     /// Emulated GPUs with this time factor, and a manager with this configuration.
     pub(crate) fn new(gpus: &str, speed: f64, configuration: &str) -> Self {
+        let mut lab = Self::stopped(gpus, speed, configuration);
+        lab.start();
+        lab
+    }
+
+    /// The same with a driver that can limit the memory of jobs.
+    pub(crate) fn with_memory_limits(gpus: &str, speed: f64, configuration: &str) -> Result<Self, Missing> {
+        let enforced = enforceable();
+        if CannotLimit::on_host(rustix::process::geteuid().is_root(), enforced, true).is_some() {
+            return Err(Missing::ControlGroups);
+        }
+        let mut lab = Self::stopped(gpus, speed, configuration);
+        lab.enforced = enforced;
+        lab.machine.set_driver(DriverVersion::R615).unwrap();
+        lab.start();
+        Ok(lab)
+    }
+
+    fn stopped(gpus: &str, speed: f64, configuration: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let machine = folder.path().join("machine");
         let machine = Machine::create(&machine, &gpus.parse().unwrap(), speed, Some(program())).unwrap();
         let configuration = Configuration::parse(configuration).unwrap();
-        let mut lab = Self { folder, machine, configuration, observes: false, limits: Limits::default(), running: None };
-        lab.start();
-        lab
+        let (limits, enforced) = (Limits::default(), Enforced::default());
+        Self { folder, machine, configuration, observes: false, limits, enforced, running: None }
     }
 
     pub(crate) fn start(&mut self) {
@@ -67,7 +88,7 @@ impl Lab {
             program: program().to_owned(),
             local: true,
             observes: self.observes,
-            enforced: Enforced::default(),
+            enforced: self.enforced,
             record: Some(self.record()),
         };
         let (handle, arriving) = Engine::handle();

@@ -1,4 +1,4 @@
-//! GPUs of other servers, as the user's manager knows them through its agents.
+//! GPUs as the user's manager knows them: the jobs on this machine's, and the GPUs of other servers through its agents.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -12,13 +12,13 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Asks the manager, if one runs.
 #[derive(Debug, Default)]
-pub(super) struct RemoteGpus {
+pub(super) struct ManagedGpus {
     /// A question without an answer.
     asked: Option<Receiver<Vec<GpuDetail>>>,
 }
 
-impl RemoteGpus {
-    /// The GPUs of agents' servers. None without a manager, and where it does not answer in time.
+impl ManagedGpus {
+    /// All GPUs of the manager. None without a manager, and where it does not answer in time.
     pub(super) fn ask(&mut self) -> Vec<GpuDetail> {
         let answer = self.asked.take().unwrap_or_else(|| {
             let (answer, answers) = channel();
@@ -38,6 +38,10 @@ impl RemoteGpus {
 }
 
 fn listed() -> Vec<GpuDetail> {
-    let gpus = Client::connect(None).and_then(|mut client| client.gpus());
-    gpus.unwrap_or_default().into_iter().filter(|gpu| gpu.node.is_some()).collect()
+    Client::connect(None).and_then(|mut client| client.gpus()).unwrap_or_default()
+}
+
+/// Whether a GPU is in another server.
+pub(super) const fn is_remote(gpu: &GpuDetail) -> bool {
+    gpu.node.is_some()
 }
