@@ -60,4 +60,6 @@ pub enum OnHang {
     Restart,
     /// It is stopped, and the job is over.
     Fail,
+    /// It is not watched.
+    Ignore,
 }

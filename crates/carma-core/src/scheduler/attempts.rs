@@ -27,7 +27,8 @@ impl Scheduler {
         let attempt = known.next_attempt();
         // Of a job that goes on from a checkpoint, what is left.
         let expected = known.spec.expected_duration.and_then(|_| known.expected_remaining(now));
-        let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, needed: None, idle: None, stall: None };
+        let active =
+            Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, needed: None, idle: None, stall: None };
         if known.state.launch(active).is_err() {
             debug_assert!(false, "{job} was launched while {}", known.state.name());
             return;
@@ -235,7 +236,14 @@ impl Scheduler {
     }
 
     /// What happens to a job whose attempt has ended.
-    fn next_step(&mut self, attempt: AttemptId, stopping: Option<StopReason>, verdict: &Verdict, oom: Option<OomContext>, now: Time) -> NextStep {
+    fn next_step(
+        &mut self,
+        attempt: AttemptId,
+        stopping: Option<StopReason>,
+        verdict: &Verdict,
+        oom: Option<OomContext>,
+        now: Time,
+    ) -> NextStep {
         let job = attempt.job;
         match (stopping, verdict, oom) {
             (_, Verdict::Succeeded, _) => NextStep::Finish(Outcome::Succeeded),

@@ -32,7 +32,7 @@ impl Scheduler {
             active.stall = stall;
         }
         actions.push(Action::Stall { job: attempt.job, stall });
-        if stall.is_some_and(Stall::hangs) && on_hang != OnHang::Report {
+        if stall.is_some_and(Stall::hangs) && matches!(on_hang, OnHang::Restart | OnHang::Fail) {
             self.stop(attempt, StopReason::Hanging, signal, now, actions);
         }
         Ok(())

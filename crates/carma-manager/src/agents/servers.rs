@@ -9,6 +9,7 @@ use super::executor::AgentExecutor;
 use crate::executor::{Adopted, CheckpointTimes, Executor, LocalExecutor, StartOrder};
 use crate::host_gpus::LOCAL_SERVER;
 use crate::supervise::FolderError;
+use crate::watch::OutputMark;
 
 /// This host, and the servers of agents.
 #[derive(Debug)]
@@ -62,6 +63,10 @@ impl Executor for Servers {
 
     fn owners(&self, pids: &[u32]) -> HashMap<u32, AttemptId> {
         self.local.owners(pids)
+    }
+
+    fn output(&self, attempt: AttemptId) -> OutputMark {
+        self.local.output(attempt)
     }
 
     // Logs of all servers are copied to this host, and orders with secrets stay on theirs.

@@ -59,6 +59,7 @@ impl EngineState {
             settings: settings.gpus.clone(),
             profiling: setup.world.profiling.clone(),
             observes: setup.observes,
+            watch: settings.watch.clone(),
             numbers: state.join(NUMBERS),
         };
         let inputs = handle.inputs.clone();
@@ -118,8 +119,7 @@ impl EngineState {
         if self.setup.local {
             self.host.attach(&mut self.decisions, self.gpus.topology(&found))?;
         }
-        let drained = loaded.drained.iter().map(|drained| drained.device);
-        self.gpus.attach(&mut self.decisions, found, &loaded.machine_changes, drained)?;
+        self.gpus.attach(&mut self.decisions, found, &loaded.machine_changes, loaded.drained.clone())?;
         if self.setup.local && (self.setup.observes || self.draining) {
             self.decisions.prepare(Event::HostShort { server: LOCAL_SERVER })?;
         }
@@ -248,8 +248,8 @@ fn stopping(job: &Job) -> Option<(AttemptId, Signal)> {
     let active = job.state.active()?;
     let signal = match active.stopping? {
         StopReason::TimeSliceOver | StopReason::Moved | StopReason::ServerEnding => Signal::Checkpoint,
-        StopReason::Requeued if job.spec.may_checkpoint => Signal::Checkpoint,
-        StopReason::Requeued | StopReason::Cancelled | StopReason::TimeLimit => Signal::Terminate,
+        StopReason::Requeued | StopReason::Hanging if job.spec.may_checkpoint => Signal::Checkpoint,
+        StopReason::Requeued | StopReason::Hanging | StopReason::Cancelled | StopReason::TimeLimit => Signal::Terminate,
         StopReason::GpuLost | StopReason::MpsServerDied => Signal::Kill,
     };
     Some((active.attempt, signal))

@@ -20,6 +20,7 @@ use crate::request::JobRequest;
 use crate::store::StoreError;
 use crate::supervise::{ExitWatch, FolderError};
 use crate::turns::Limits;
+use crate::watch::OutputMark;
 
 /// Attempts that are started at the same time. Most of a start is waiting.
 const THREADS: usize = 4;
@@ -117,6 +118,10 @@ impl Executor for LocalExecutor {
 
     fn progress(&self, attempt: AttemptId) -> Option<f64> {
         attempt_files::progress(&self.0.folder(attempt))
+    }
+
+    fn output(&self, attempt: AttemptId) -> OutputMark {
+        attempt_files::output(&self.0.folder(attempt))
     }
 
     fn checkpoint(&self, attempt: AttemptId) -> Option<CheckpointTimes> {

@@ -114,6 +114,7 @@ fn stopped(failure: &Failure<'_>) -> Option<Judgement> {
         StopReason::TimeSliceOver => (Verdict::Failed { code: failure.code }, Blame::Orders, "it has had its slot, and others waited"),
         StopReason::Moved => (Verdict::Failed { code: failure.code }, Blame::Orders, "it is to run elsewhere"),
         StopReason::ServerEnding => (Verdict::Failed { code: failure.code }, Blame::Orders, "its server ends soon"),
+        StopReason::Hanging => (Verdict::Hung, Blame::Orders, "it hung: no GPU activity, no output and no progress"),
         StopReason::GpuLost => (Verdict::GpuLost, Blame::Machine, "its GPU is gone"),
         StopReason::MpsServerDied => (Verdict::MpsServerDied, Blame::Machine, "its MPS server died"),
     };

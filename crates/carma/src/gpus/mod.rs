@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let mut view = match local(arguments) {
         Ok(view) => Some(view),
         // A login node has no GPUs of its own.
-        Err(error) if remote.ask().is_empty() => return Err(error),
+        Err(error) if !remote.ask().iter().any(|gpu| gpu.node.is_some()) => return Err(error),
         Err(_) => None,
     };
     let mut checked = Instant::now();
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     loop {
         let began = Instant::now();
         let mut report = view.as_mut().map_or_else(|| Report { at: now(), ..Report::default() }, View::sample);
-        report.add_remote(remote.ask());
+        report.add_known(remote.ask());
         if clear {
             // Cursor home, clear the screen below.
             write!(output, "\x1b[H\x1b[J")?;

@@ -1,4 +1,4 @@
-//! GPUs of other servers, as the user's manager knows them through its agents.
+//! GPUs as the user's manager knows them, also those of other servers.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -18,7 +18,7 @@ pub(super) struct RemoteGpus {
 }
 
 impl RemoteGpus {
-    /// The GPUs of agents' servers. None without a manager, and where it does not answer in time.
+    /// All GPUs of the manager. None without a manager, and where it does not answer in time.
     pub(super) fn ask(&mut self) -> Vec<GpuDetail> {
         let answer = self.asked.take().unwrap_or_else(|| {
             let (answer, answers) = channel();
@@ -38,6 +38,5 @@ impl RemoteGpus {
 }
 
 fn listed() -> Vec<GpuDetail> {
-    let gpus = Client::connect(None).and_then(|mut client| client.gpus());
-    gpus.unwrap_or_default().into_iter().filter(|gpu| gpu.node.is_some()).collect()
+    Client::connect(None).and_then(|mut client| client.gpus()).unwrap_or_default()
 }

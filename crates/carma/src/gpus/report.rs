@@ -1,13 +1,13 @@
 //! The state of each GPU, from the driver, the profiler and the system.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use carma_core::{Fraction, MiB, Watts};
 use carma_gpu::mig::{Instance, ProfileName};
 use carma_gpu::profiling::{Counters, Source};
-use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, ownership, process_started};
+use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, Throttling, ownership, process_started};
 use carma_manager::api::GpuDetail;
 use serde::Serialize;
 
@@ -35,13 +35,23 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds GPUs of other servers. An agent may run on this host: its GPUs are listed already.
-    pub(super) fn add_remote(&mut self, gpus: Vec<GpuDetail>) {
+    /// Adds what the manager knows: GPUs of other servers, and which GPUs of this host it drained. An agent may run on this host: its GPUs are
+    /// listed already.
+    pub(super) fn add_known(&mut self, gpus: Vec<GpuDetail>) {
+        for gpu in &mut self.gpus {
+            gpu.notes.extend(gpus.iter().filter(|known| known.uuid == gpu.gpu.uuid).find_map(drained));
+        }
         let is_local = |uuid: &DeviceUuid| {
             self.gpus.iter().any(|local| local.gpu.uuid == *uuid || local.parts.iter().any(|part| part.part.uuid == *uuid))
         };
-        self.remote = gpus.into_iter().filter(|gpu| !is_local(&gpu.uuid)).collect();
+        self.remote = gpus.into_iter().filter(|gpu| gpu.node.is_some() && !is_local(&gpu.uuid)).collect();
     }
+}
+
+/// That a GPU gets no new jobs, and why.
+pub(super) fn drained(gpu: &GpuDetail) -> Option<String> {
+    let faults = gpu.drained_for.as_ref().map_or(String::new(), |faults| format!(" because of its faults: {faults}"));
+    gpu.drained.then(|| format!("drained{faults}: it gets no new jobs"))
 }
 
 /// The time of a sample.
@@ -102,6 +112,9 @@ pub(crate) struct DeviceReport {
     /// Joules since the driver was loaded.
     pub(crate) energy: Option<f64>,
     pub(crate) temperature: Option<u32>,
+    /// Why it runs below its clocks.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) throttling: BTreeSet<Throttling>,
     /// Errors in memory that could not be corrected.
     pub(crate) uncorrected: Option<u64>,
     /// Memory in use that no process holds.
@@ -132,6 +145,7 @@ impl DeviceReport {
                 power: reading.power,
                 energy: reading.energy,
                 temperature: reading.temperature,
+                throttling: reading.throttling.clone(),
                 uncorrected: reading.uncorrected,
                 unaccounted: reading.unaccounted(),
                 counters,
@@ -144,6 +158,7 @@ impl DeviceReport {
                 power: None,
                 energy: None,
                 temperature: None,
+                throttling: BTreeSet::new(),
                 uncorrected: None,
                 unaccounted: None,
                 counters: None,

@@ -99,9 +99,10 @@ const fn severity(event: &JobEvent) -> Severity {
         | JobEvent::Finished { outcome: Outcome::Succeeded | Outcome::Cancelled, .. } => Severity::Routine,
         JobEvent::OverLimit { .. } | JobEvent::Finished { .. } => Severity::Failure,
         // Time slices and moves to another GPU are not faults.
-        JobEvent::Machine { .. } | JobEvent::Ended { .. } | JobEvent::Requeued { reason: RequeueReason::After(_), .. } => {
-            Severity::Recovery
-        }
+        JobEvent::Machine { .. }
+        | JobEvent::Ended { .. }
+        | JobEvent::Stall { stall: Some(_), .. }
+        | JobEvent::Requeued { reason: RequeueReason::After(_) | RequeueReason::Hung, .. } => Severity::Recovery,
         _ => Severity::Routine,
     }
 }
