@@ -15,16 +15,13 @@ const IDLE_CLOCK: u32 = 210;
 /// Clock of its memory then, unless that is slower anyway.
 const IDLE_MEMORY_CLOCK: u32 = 405;
 
-/// Why a GPU does not run at its highest clocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Throttle {
-    /// It does.
-    None,
-    /// Nothing runs.
-    Idle,
-    /// It is at its power limit.
-    PowerCap,
-}
+/// The speed and the clock of a GPU that is throttled by a fault, as a part of its usual ones.
+pub const THROTTLED: f64 = 0.5;
+
+/// NVML's bit of an idle GPU, among the reasons for lower clocks.
+pub const IDLE: u32 = 1;
+/// The bit of a GPU at its power limit.
+pub const POWER_CAP: u32 = 4;
 
 /// The driver's present values of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +44,8 @@ pub struct Readings {
     pub sm_clock: u32,
     /// MHz of the memory.
     pub memory_clock: u32,
-    /// Why it is no faster.
-    pub throttle: Throttle,
+    /// NVML's bits of the reasons why it is no faster.
+    pub throttle: u32,
 }
 
 impl Readings {
@@ -58,9 +55,9 @@ impl Readings {
         let milliwatts = (engine.watts * 1000.0).round() as u32;
         let warmth = (engine.watts / profile.kind.limit_watts).clamp(0.0, 1.0);
         let throttle = match (utilisation > 0.0, milliwatts >= power_limit) {
-            (false, _) => Throttle::Idle,
-            (true, true) => Throttle::PowerCap,
-            (true, false) => Throttle::None,
+            (false, _) => IDLE,
+            (true, true) => POWER_CAP,
+            (true, false) => 0,
         };
         let facts = &profile.facts;
         let idle_memory_clock = facts.memory_clock.min(IDLE_MEMORY_CLOCK);
@@ -111,7 +108,12 @@ impl State<'_> {
     pub fn readings(&self, gpu: usize) -> Readings {
         let record = &self.gpus[gpu];
         let attached = self.contexts_at(Place::gpu(gpu)).next().is_some();
-        Readings::of(self.profile(gpu), &record.engine, record.power_limit, attached)
+        let mut readings = Readings::of(self.profile(gpu), &record.engine, record.power_limit, attached);
+        if record.throttle != 0 {
+            readings.throttle |= record.throttle;
+            readings.sm_clock = (f64::from(readings.sm_clock) * THROTTLED) as u32;
+        }
+        readings
     }
 }
 
@@ -130,8 +132,8 @@ mod tests {
     #[test]
     fn an_idle_gpu_is_cool_and_slow_and_a_busy_one_is_not() {
         let (idle, busy) = (readings(52.0, 0.0, false), readings(400.0, 1.0, true));
-        assert_eq!((idle.milliwatts, idle.utilisation, idle.performance_state, idle.throttle), (52_000, 0, 8, Throttle::Idle));
-        assert_eq!((busy.performance_state, busy.sm_clock, busy.memory_clock, busy.throttle), (0, 1410, 1215, Throttle::PowerCap));
+        assert_eq!((idle.milliwatts, idle.utilisation, idle.performance_state, idle.throttle), (52_000, 0, 8, IDLE));
+        assert_eq!((busy.performance_state, busy.sm_clock, busy.memory_clock, busy.throttle), (0, 1410, 1215, POWER_CAP));
         assert!(idle.temperature < busy.temperature && busy.temperature < 90 && idle.sm_clock < busy.sm_clock);
         assert_eq!((busy.utilisation, busy.memory_utilisation, busy.fan), (100, 26, None));
     }

@@ -90,6 +90,11 @@ impl Driver {
         *self.limit_calls.get_or_init(|| Calls::find(&self.library))
     }
 
+    /// The name or path that the library was loaded by.
+    pub(crate) fn library(&self) -> &OsStr {
+        &self.library
+    }
+
     /// The number of GPUs in the driver.
     pub fn count(&self) -> Result<u32, DriverError> {
         self.system("nvmlDeviceGetCount", Nvml::device_count)

@@ -72,6 +72,7 @@ impl Monitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
     use std::time::Duration;
 
     #[test]
@@ -89,6 +90,7 @@ mod tests {
                 temperature: None,
                 clock: None,
                 uncorrected: None,
+                throttling: BTreeSet::new(),
                 processes: Vec::new(),
             })
         };

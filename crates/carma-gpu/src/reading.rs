@@ -1,5 +1,7 @@
 //! One reading of a device from NVML.
 
+use std::collections::BTreeSet;
+
 use carma_core::{Fraction, Metric, MiB, Sample, Time, Utilisation, Watts};
 use nvml_wrapper::Device;
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, TemperatureSensor};
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::sensed;
 use crate::processes::{GpuProcess, processes};
 use crate::profiling::Counters;
+use crate::throttling::{Throttling, throttling};
 
 /// A reading of a device. Values that the device does not offer are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +32,9 @@ pub struct Reading {
     pub clock: Option<u32>,
     /// Errors in memory that could not be corrected, since the driver was loaded.
     pub uncorrected: Option<u64>,
+    /// Why it runs below its clocks, if it does.
+    #[serde(default)]
+    pub throttling: BTreeSet<Throttling>,
     /// Processes on it.
     pub processes: Vec<GpuProcess>,
 }
@@ -45,6 +51,7 @@ pub(crate) fn read(device: &Device<'_>) -> Result<Reading, NvmlError> {
         temperature: sensed(device.temperature(TemperatureSensor::Gpu))?,
         clock: sensed(device.clock_info(Clock::SM))?,
         uncorrected: sensed(device.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile))?,
+        throttling: throttling(device)?.unwrap_or_default(),
         processes: processes(device)?,
     })
 }

@@ -1,6 +1,8 @@
 //! Events of jobs and of the machine, as they are stored, sent and shown. All writers and readers use [`JobEvent`].
 
-use carma_core::{Estimate, Granted, Idle, JobId, LaunchReason, MiB, Outcome, Placement, RequeueReason, Signal, StopReason, Verdict};
+use carma_core::{
+    Estimate, Granted, Idle, JobId, LaunchReason, MiB, Outcome, Placement, RequeueReason, Signal, Stall, StopReason, Verdict,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -89,6 +91,14 @@ pub enum JobEvent {
     Idle {
         /// Since when it does not; unset: it uses them again.
         idle: Option<Idle>,
+        /// The same as text.
+        #[serde(default)]
+        text: String,
+    },
+    /// The job hangs or is slow, or gets on again.
+    Stall {
+        /// How; unset: it gets on.
+        stall: Option<Stall>,
         /// The same as text.
         #[serde(default)]
         text: String,
@@ -277,8 +287,10 @@ impl JobEvent {
                     RequeueReason::Moved => format!("{kind}{more}: it moves to another GPU"),
                     RequeueReason::ServerEnding => format!("{kind}{more}: its server ends soon"),
                     RequeueReason::Borrowed => format!("{kind}{more}: it used memory that is reserved for other jobs"),
+                    RequeueReason::Hung => format!("{kind}{more}: it hung"),
                 }
             }
+            Self::Stall { text, .. } => text.clone(),
             Self::OverLimit { text }
             | Self::Idle { text, .. }
             | Self::Finished { text, .. }

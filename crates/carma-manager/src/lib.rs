@@ -59,6 +59,7 @@ mod turns;
 pub mod umask;
 pub mod units;
 mod untrusted;
+mod watch;
 pub mod watchdog;
 pub mod world;
 

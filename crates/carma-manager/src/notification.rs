@@ -28,6 +28,8 @@ pub enum Occasion {
     Recovered,
     /// A job holds its GPUs and does not use them.
     Idle,
+    /// A job hangs, or is much slower than it was.
+    Stalled,
 }
 
 /// The channel of a notification. A process of the user sends it.

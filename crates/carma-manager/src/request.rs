@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use carma_core::{ArrayId, ArrayMember, Condition, LimitChange, MiB, Priority, RequestedMode, RetryBudget, Seconds};
+use carma_core::{ArrayId, ArrayMember, Condition, LimitChange, MiB, OnHang, Priority, RequestedMode, RetryBudget, Seconds};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -91,6 +91,9 @@ pub struct JobRequest {
     /// It writes a checkpoint when it is asked to end, and continues from it.
     #[serde(default)]
     pub may_checkpoint: bool,
+    /// What happens when it hangs.
+    #[serde(default, skip_serializing_if = "is_reported")]
+    pub on_hang: OnHang,
     /// It runs the code as it was when submitted: the git work tree is copied.
     #[serde(default)]
     pub snapshot: bool,
@@ -100,6 +103,10 @@ pub struct JobRequest {
     /// Which job of its array or sweep it is. The manager sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayElement>,
+}
+
+fn is_reported(on_hang: &OnHang) -> bool {
+    *on_hang == OnHang::Report
 }
 
 /// The user of a job.
@@ -298,6 +305,7 @@ impl JobRequest {
             retries: RetryBudget::default(),
             hints: EstimateHints::default(),
             may_checkpoint: false,
+            on_hang: OnHang::default(),
             snapshot: false,
             interactive: false,
             array: None,

@@ -11,6 +11,7 @@ import { Sparkline } from "./sparkline";
 /** A GPU that takes no jobs. */
 export function GpuState({ gpu }: { gpu: GpuDetail }) {
   if (gpu.lost) return <Badge tone="bad">lost</Badge>;
+  if (gpu.drained_for) return <Badge tone="bad">drained: faults</Badge>;
   if (gpu.drained) return <Badge tone="memory">drained</Badge>;
   return null;
 }
@@ -37,6 +38,7 @@ export function GpuCard({ gpu, samples, dense }: { gpu: GpuDetail; samples: Rece
         <span>
           {memory(gpu.memory_used)} <span class="quiet">of {memory(gpu.memory)}</span>
         </span>
+        {gpu.throttling && gpu.throttling.length > 0 && <Badge tone="memory">throttled: {gpu.throttling.join(", ")}</Badge>}
         {!dense && gpu.promised > 0 && <span class="quiet">{memory(gpu.promised)} reserved</span>}
       </p>
       {metric && (

@@ -100,11 +100,13 @@ function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
           </Fact>
           <Fact name="Power">{power(gpu.power)}</Fact>
           <Fact name="Temperature">{gpu.temperature === null || gpu.temperature === undefined ? UNKNOWN : `${gpu.temperature} °C`}</Fact>
+          {gpu.throttling && gpu.throttling.length > 0 && <Fact name="Throttled by">{gpu.throttling.join(", ")}</Fact>}
           <Fact name="Energy so far">{energy(gpu.energy)}</Fact>
           <Fact name="Shared by">{gpu.mode}</Fact>
           <Fact name="Counters from">{gpu.counters}</Fact>
         </dl>
       </section>
+      {gpu.drained_for && <p class="notice bad">The manager drained it because of its faults: {gpu.drained_for}.</p>}
       {gpu.closed.length > 0 && <p class="notice">It takes no other job now: {gpu.closed.join("; ")}.</p>}
     </>
   );

@@ -12,6 +12,7 @@ const OCCASIONS: Record<Occasion, string> = {
   failed: "a job has ended otherwise",
   recovered: "a job was put back after it ran out of memory or lost its GPU",
   idle: "a job holds its GPUs and does not use them",
+  stalled: "a job hangs, or is much slower than it was",
 };
 
 type ChannelKind = "webhook" | "mail" | "desktop" | "command";

@@ -14,6 +14,8 @@ section! {
         suspend_collocation: bool = true, Aegis: false, Standard: false;
         /// How often a job is requeued after its GPU or MPS server failed.
         displacements: u32 [0.0..=1000.0] = 3;
+        /// How often a job that hangs is restarted, if its user wants that (`--on-hang restart`). The next time it fails.
+        hangs: u32 [0.0..=1000.0] = 3;
     }
 }
 

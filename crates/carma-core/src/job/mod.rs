@@ -7,6 +7,7 @@ mod outcome;
 mod placement;
 mod remaining;
 mod spec;
+mod stall;
 mod state;
 mod turn;
 
@@ -17,6 +18,7 @@ pub use memory::{MemoryBasis, MemoryEstimate, MemoryNeed, PerRank};
 pub use outcome::{Borrowing, Outcome, StopReason, Verdict};
 pub use placement::{Granted, Placement};
 pub use spec::{ArrayMember, Condition, Dependency, JobSpec, Priority, RetryBudget, SharingClass, SpecError};
+pub use stall::{OnHang, Stall};
 pub use state::{Active, Idle, IllegalTransition, Resumes, State, Waiting};
 pub use turn::Turn;
 
@@ -51,6 +53,9 @@ pub struct Job {
     pub failures: u32,
     /// How often it lost its place through no fault of its own: a lost GPU, a dead MPS server.
     pub displacements: u32,
+    /// How often it was stopped because it hung.
+    #[serde(default)]
+    pub hangs: u32,
     /// How long it ran at most on a server that ended before it did; it cannot checkpoint, so a server must last longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlasted: Option<Seconds>,
@@ -95,6 +100,7 @@ impl Job {
             climb: Climb::default(),
             failures: 0,
             displacements: 0,
+            hangs: 0,
             outlasted: None,
             progress: None,
             checkpointed_at: None,

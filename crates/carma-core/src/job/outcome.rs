@@ -36,6 +36,8 @@ pub enum Verdict {
     SupervisorLost,
     /// Its server went away under it: preempted, failed, or its time was over.
     ServerLost,
+    /// It hung, and was stopped for that.
+    Hung,
 }
 
 /// Why a running attempt is stopped.
@@ -60,6 +62,8 @@ pub enum StopReason {
     MpsServerDied,
     /// Its server ends soon; it is to run elsewhere.
     ServerEnding,
+    /// It hangs.
+    Hanging,
     /// It borrows memory that is reserved for other jobs; it is to run again with more.
     Borrows(Borrowing),
 }
@@ -127,6 +131,8 @@ pub enum Outcome {
     SupervisorLost,
     /// Its server went away under it. No job ends by that: it is tried again.
     ServerLost,
+    /// It hung: more often than it is restarted, or its user wants no restart.
+    Hung,
     /// It was to run only after a job that did not succeed.
     DependencyFailed {
         /// That job.
@@ -154,6 +160,7 @@ impl Outcome {
             Self::CouldNotStart { .. } => "could not start",
             Self::SupervisorLost => "supervisor killed",
             Self::ServerLost => "server lost",
+            Self::Hung => "hung",
             Self::DependencyFailed { .. } => "dependency failed",
         }
     }
@@ -180,6 +187,7 @@ impl From<Verdict> for Outcome {
             Verdict::CouldNotStart { reason } => Self::CouldNotStart { reason },
             Verdict::SupervisorLost => Self::SupervisorLost,
             Verdict::ServerLost => Self::ServerLost,
+            Verdict::Hung => Self::Hung,
         }
     }
 }
@@ -197,6 +205,7 @@ impl fmt::Display for Verdict {
             Self::CouldNotStart { reason } => write!(f, "could not start: {reason}"),
             Self::SupervisorLost => f.write_str("ended with its supervisor, which was killed"),
             Self::ServerLost => f.write_str("lost its server"),
+            Self::Hung => f.write_str("hung and was stopped"),
         }
     }
 }
@@ -216,6 +225,7 @@ impl fmt::Display for Outcome {
             Self::CouldNotStart { reason } => write!(f, "could not start: {reason}"),
             Self::SupervisorLost => Verdict::SupervisorLost.fmt(f),
             Self::ServerLost => Verdict::ServerLost.fmt(f),
+            Self::Hung => Verdict::Hung.fmt(f),
             Self::DependencyFailed { on } => write!(f, "not run, because {on} did not succeed"),
         }
     }

@@ -48,8 +48,15 @@ mod tests {
     fn running(mut job: Job) -> Job {
         let placement = Placement { server: ServerId(0), devices: Vec::new() };
         let attempt = AttemptId { job: JobId(1), number: 1 };
-        job.state =
-            State::Running(Active { attempt, placement, launched_at: Time::from_secs(100), stopping: None, needed: None, idle: None });
+        job.state = State::Running(Active {
+            attempt,
+            placement,
+            launched_at: Time::from_secs(100),
+            stopping: None,
+            needed: None,
+            idle: None,
+            stall: None,
+        });
         job
     }
 

@@ -6,6 +6,7 @@ use thiserror::Error;
 use super::host_claim::HostClaim;
 use super::interference::Interference;
 use super::memory::MemoryNeed;
+use super::stall::OnHang;
 use crate::sharing::RequestedMode;
 use crate::telemetry::{Metric, Utilisation};
 use crate::units::{Fraction, MiB, Seconds, Time};
@@ -89,6 +90,9 @@ pub struct JobSpec {
     /// How often it may be started again.
     #[serde(default)]
     pub retries: RetryBudget,
+    /// What happens when it hangs.
+    #[serde(default, skip_serializing_if = "is_reported")]
+    pub on_hang: OnHang,
 }
 
 fn unknown_user() -> UserId {
@@ -97,6 +101,10 @@ fn unknown_user() -> UserId {
 
 fn no_group() -> GroupId {
     GroupId(0)
+}
+
+fn is_reported(on_hang: &OnHang) -> bool {
+    *on_hang == OnHang::Report
 }
 
 fn one() -> u32 {
@@ -130,6 +138,7 @@ impl JobSpec {
             mode: RequestedMode::default(),
             may_checkpoint: false,
             retries: RetryBudget::default(),
+            on_hang: OnHang::default(),
         }
     }
 

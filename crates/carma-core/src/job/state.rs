@@ -24,6 +24,7 @@ use thiserror::Error;
 
 use super::outcome::{Outcome, StopReason};
 use super::placement::Placement;
+use super::stall::Stall;
 use crate::AttemptId;
 use crate::units::{MiB, Time};
 
@@ -129,6 +130,9 @@ pub struct Active {
     /// Set while it holds its GPUs and does not use them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
+    /// Set while it hangs, or is much slower than it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Stall>,
 }
 
 /// How an attempt is idle that holds GPUs.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{Idle, Outcome, Placement, StopReason, Verdict};
+use crate::job::{Idle, Outcome, Placement, Stall, StopReason, Verdict};
 use crate::modes::ModeChoice;
 use crate::obstacle::PlacementKind;
 use crate::sharing::GpuMode;
@@ -46,6 +46,13 @@ pub enum Action {
         job: JobId,
         /// How it is idle; unset: it works again.
         idle: Option<Idle>,
+    },
+    /// A job that runs hangs or is slow, or gets on again; nothing is to be done but to tell.
+    Stall {
+        /// Which.
+        job: JobId,
+        /// How; unset: it gets on.
+        stall: Option<Stall>,
     },
     /// The job waits again; nothing is to be done but to tell.
     Requeue {
@@ -142,4 +149,6 @@ pub enum RequeueReason {
     ServerEnding,
     /// It used memory that was reserved for other jobs.
     Borrowed,
+    /// It hung, and was stopped for that.
+    Hung,
 }

@@ -15,7 +15,7 @@ use crate::{AttemptId, DeviceId, JobId};
 
 impl Scheduler {
     /// The job whose attempt is under way.
-    fn under_way(&self, attempt: AttemptId) -> Result<(&Job, &Active), EventError> {
+    pub(super) fn under_way(&self, attempt: AttemptId) -> Result<(&Job, &Active), EventError> {
         let job = self.known_job(attempt.job)?;
         let active = job.state.active().filter(|active| active.attempt == attempt);
         active.map(|active| (job, active)).ok_or(EventError::NotUnderWay(attempt))
@@ -27,7 +27,8 @@ impl Scheduler {
         let attempt = known.next_attempt();
         // Of a job that goes on from a checkpoint, what is left.
         let expected = known.spec.expected_duration.and_then(|_| known.expected_remaining(now));
-        let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, needed: None, idle: None };
+        let active =
+            Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, needed: None, idle: None, stall: None };
         if known.state.launch(active).is_err() {
             debug_assert!(false, "{job} was launched while {}", known.state.name());
             return;
@@ -197,7 +198,7 @@ impl Scheduler {
         // A server and a time limit can end at the same moment.
         let out_of_time = verdict == Verdict::ServerLost && limit.is_some_and(|limit| now - active.launched_at >= limit);
         let stopping = active.stopping.or(out_of_time.then_some(StopReason::TimeLimit));
-        match self.next_step(attempt.job, stopping, &verdict, oom, now) {
+        match self.next_step(attempt, stopping, &verdict, oom, now) {
             NextStep::Finish(outcome) => self.finish(attempt.job, outcome, now, actions),
             NextStep::Requeue(queue) => {
                 let reason = match active.stopping.filter(|_| borrowed || queue == Waiting::Preempted) {
@@ -205,6 +206,7 @@ impl Scheduler {
                     Some(StopReason::TimeSliceOver) => RequeueReason::TimeSliceOver,
                     Some(StopReason::Moved) => RequeueReason::Moved,
                     Some(StopReason::ServerEnding) => RequeueReason::ServerEnding,
+                    Some(StopReason::Hanging) => RequeueReason::Hung,
                     Some(_) => RequeueReason::Requested,
                     None => RequeueReason::After(verdict),
                 };
@@ -253,7 +255,15 @@ impl Scheduler {
     }
 
     /// What happens to a job whose attempt has ended.
-    fn next_step(&mut self, job: JobId, stopping: Option<StopReason>, verdict: &Verdict, oom: Option<OomContext>, now: Time) -> NextStep {
+    fn next_step(
+        &mut self,
+        attempt: AttemptId,
+        stopping: Option<StopReason>,
+        verdict: &Verdict,
+        oom: Option<OomContext>,
+        now: Time,
+    ) -> NextStep {
+        let job = attempt.job;
         match (stopping, verdict, oom) {
             (_, Verdict::Succeeded, _) => NextStep::Finish(Outcome::Succeeded),
             (Some(StopReason::Cancelled), ..) => NextStep::Finish(Outcome::Cancelled),
@@ -261,6 +271,7 @@ impl Scheduler {
             (Some(StopReason::Requeued | StopReason::TimeSliceOver | StopReason::Moved | StopReason::ServerEnding), ..) => {
                 NextStep::Requeue(Waiting::Preempted)
             }
+            (Some(StopReason::Hanging), ..) | (_, Verdict::Hung, _) => self.after_hang(attempt),
             // Servers come and go: that is no fault, however often it happens.
             (_, Verdict::ServerLost, _) => NextStep::Requeue(Waiting::Queued),
             (Some(StopReason::GpuLost), ..) | (_, Verdict::GpuLost, _) => self.after_displacement(job, Outcome::GpuLost),
@@ -305,7 +316,7 @@ impl Scheduler {
 }
 
 /// What happens to a job whose attempt has ended.
-enum NextStep {
+pub(super) enum NextStep {
     Finish(Outcome),
     Requeue(Waiting),
 }

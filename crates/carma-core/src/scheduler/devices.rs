@@ -130,6 +130,21 @@ impl Scheduler {
         Ok(())
     }
 
+    /// The device is drained, and attempts on it that can checkpoint move elsewhere.
+    pub(super) fn gpu_failing(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
+        self.gpu_drained(device, true, now)?;
+        for device in self.with_instances(device)? {
+            let tenants = self.fleet.device(device).into_iter().flat_map(|device| &device.tenants);
+            let attempts: Vec<AttemptId> = tenants.map(|tenant| tenant.attempt).collect();
+            for attempt in attempts {
+                if self.jobs.get(&attempt.job).is_some_and(|job| job.spec.may_checkpoint) {
+                    self.stop(attempt, StopReason::Moved, Signal::Checkpoint, now, actions);
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn mps_server_died(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         if !matches!(self.known_device(device)?.spec.mode, CollocationMode::Mps { .. }) {
             return Err(EventError::NoMpsServer(device));

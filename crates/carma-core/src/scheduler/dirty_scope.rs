@@ -32,6 +32,7 @@ impl DirtyScope {
             | Event::JobsSubmitted { .. }
             | Event::JobForgotten { .. }
             | Event::Progress { .. }
+            | Event::StallSeen { .. }
             | Event::Checkpointed { .. }
             | Event::MemoryNeeded { .. }
             | Event::NotLimited { .. }

@@ -6,7 +6,7 @@ use super::PastUse;
 use crate::config::Settings;
 use crate::device::DeviceSpec;
 use crate::fleet::ServerSpec;
-use crate::job::{Interference, Job, JobSpec, MemoryEstimate, PerRank, Priority, SharingClass, Verdict};
+use crate::job::{Interference, Job, JobSpec, MemoryEstimate, PerRank, Priority, SharingClass, Stall, Verdict};
 use crate::sharing::CollocationMode;
 use crate::telemetry::{Sample, Utilisation, WindowSummary};
 use crate::tenant::ProcessUse;
@@ -72,6 +72,11 @@ pub enum Event {
     },
     /// An operator wants nothing new on a device.
     GpuDrained {
+        /// Which.
+        device: DeviceId,
+    },
+    /// A device has faults: nothing new starts there, and attempts that can checkpoint move elsewhere. Others go on.
+    GpuFailing {
         /// Which.
         device: DeviceId,
     },
@@ -212,6 +217,14 @@ pub enum Event {
         attempt: AttemptId,
         /// How far.
         done: Fraction,
+    },
+    /// An attempt hangs or is slow, or gets on again.
+    StallSeen {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// How; unset: it gets on.
+        #[serde(default)]
+        stall: Option<Stall>,
     },
     /// A job wrote a checkpoint.
     Checkpointed {

@@ -34,6 +34,7 @@ mod quotas;
 mod restore;
 mod servers;
 mod shares;
+mod stalls;
 mod time_slices;
 mod timers;
 mod wait_reason;
@@ -167,6 +168,7 @@ impl Scheduler {
             Event::GpuLost { device } => self.gpu_lost(device, now, actions),
             Event::GpuRecovered { device } => self.gpu_recovered(device, now, actions),
             Event::GpuDrained { device } => self.gpu_drained(device, true, now),
+            Event::GpuFailing { device } => self.gpu_failing(device, now, actions),
             Event::GpuResumed { device } => self.gpu_drained(device, false, now),
             Event::MpsServerDied { device } => self.mps_server_died(device, now, actions),
             Event::GpuSampled { device, sample } => self.gpu_sampled(device, sample, now, actions),
@@ -193,6 +195,7 @@ impl Scheduler {
             Event::JobForgotten { job } => self.job_forgotten(job),
             Event::EstimateReady { job, estimate } => self.estimate_ready(job, *estimate, now),
             Event::Progress { attempt, done } => self.progressed(attempt, done, now, actions),
+            Event::StallSeen { attempt, stall } => self.stall_seen(attempt, stall, now, actions),
             Event::Checkpointed { attempt } => self.checkpointed(attempt, now),
             Event::MemoryNeeded { attempt, needed } => self.memory_needed(attempt, needed),
             Event::NotLimited { attempt, device } => self.not_limited(attempt, device, now),

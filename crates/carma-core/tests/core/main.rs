@@ -25,6 +25,7 @@ mod quotas;
 mod recovery;
 mod risk;
 mod servers;
+mod stalls;
 mod time_slices;
 mod turns;
 mod worked_examples;

@@ -3,7 +3,7 @@
 use bytemuck::Zeroable;
 use nvml_wrapper_sys::bindings as nvml;
 
-use super::{CallAnswer, Fault, FaultError, NvmlCode};
+use super::{CallAnswer, Fault, FaultError, NvmlCode, ThrottleReason};
 use crate::state::{CallFault, ContextRecord, EventRecord, NONE, Place, State, Text};
 
 /// NVML's bits for events, and NVIDIA's numbers of the driver's reports.
@@ -52,6 +52,7 @@ impl Fault {
                 let (gpu, call) = (gpu.map_or(NONE, |gpu| gpu as u32), Text::new(call.as_deref().unwrap_or_default()));
                 (free.used, free.gpu, free.code, free.call) = (1, gpu, code, call);
             }
+            Self::Throttle { gpu, reason } => state.gpus[*gpu].throttle = reason.bits(),
             Self::Leak { gpu, bytes } => {
                 let free = state.memory(Place::gpu(*gpu)).free();
                 if *bytes > free {
@@ -72,7 +73,9 @@ impl Fault {
             let ecc = [(true, record.ecc_corrected), (false, record.ecc_uncorrected)];
             let ecc = ecc.into_iter().filter(|(_, count)| *count > 0).map(move |(corrected, count)| Self::Ecc { gpu, corrected, count });
             let leak = (record.leaked > 0).then_some(Self::Leak { gpu, bytes: record.leaked });
-            lost.into_iter().chain(ecc).chain(leak)
+            let reason = ThrottleReason::ALL.into_iter().find(|reason| reason.bits() == record.throttle);
+            let throttle = reason.map(|reason| Self::Throttle { gpu, reason });
+            lost.into_iter().chain(ecc).chain(throttle).chain(leak)
         };
         let calls = state.faults.iter().filter(|fault| fault.used != 0).map(|fault| Self::Call {
             gpu: (fault.gpu != NONE).then_some(fault.gpu as usize),
@@ -93,7 +96,7 @@ pub fn recover_gpu(state: &mut State<'_>, gpu: usize) {
 pub fn clear(state: &mut State<'_>, gpu: Option<usize>) {
     for mended in gpu.map_or(0..state.gpus.len(), |gpu| gpu..gpu + 1) {
         let record = &mut state.gpus[mended];
-        (record.ecc_corrected, record.ecc_uncorrected, record.leaked) = (0, 0, 0);
+        (record.ecc_corrected, record.ecc_uncorrected, record.leaked, record.throttle) = (0, 0, 0, 0);
         recover_gpu(state, mended);
     }
     let its = |fault: &&mut CallFault| gpu.is_none_or(|gpu| fault.gpu as usize == gpu);
@@ -154,6 +157,7 @@ mod tests {
             Fault::Lost { gpu: 0 },
             Fault::Ecc { gpu: 1, corrected: true, count: 7 },
             Fault::Ecc { gpu: 1, corrected: false, count: 1 },
+            Fault::Throttle { gpu: 2, reason: ThrottleReason::Thermal },
             Fault::Leak { gpu: 2, bytes: 4 << 30 },
             hang.clone(),
             error.clone(),

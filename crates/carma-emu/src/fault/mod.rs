@@ -47,6 +47,13 @@ pub enum Fault {
         /// The answer.
         answer: CallAnswer,
     },
+    /// A GPU runs at half its speed.
+    Throttle {
+        /// The GPU.
+        gpu: usize,
+        /// What the driver gives as the reason.
+        reason: ThrottleReason,
+    },
     /// Memory is in use that belongs to no process.
     Leak {
         /// The GPU.
@@ -63,6 +70,30 @@ pub enum CallAnswer {
     Hangs,
     /// It answers this error.
     Fails(NvmlCode),
+}
+
+/// A reason of the driver for lower clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThrottleReason {
+    /// The server's power supply asks for less power.
+    Power,
+    /// It is too hot.
+    Thermal,
+    /// Another one of the hardware.
+    Hardware,
+}
+
+impl ThrottleReason {
+    const ALL: [Self; 3] = [Self::Power, Self::Thermal, Self::Hardware];
+
+    /// NVML's bits.
+    const fn bits(self) -> u32 {
+        match self {
+            Self::Power => 0x80 | 0x8,
+            Self::Thermal => 0x20,
+            Self::Hardware => 0x8,
+        }
+    }
 }
 
 /// The GPU of a number in PCI order or of a UUID.
@@ -87,6 +118,14 @@ impl fmt::Display for Fault {
             Self::Ecc { gpu, corrected, count } => {
                 let (kind, plural) = (if *corrected { "corrected" } else { "uncorrected" }, if *count == 1 { "" } else { "s" });
                 write!(f, "GPU {gpu}: {count} {kind} memory error{plural}")
+            }
+            Self::Throttle { gpu, reason } => {
+                let reason = match reason {
+                    ThrottleReason::Power => "power",
+                    ThrottleReason::Thermal => "heat",
+                    ThrottleReason::Hardware => "hardware",
+                };
+                write!(f, "GPU {gpu} is throttled ({reason})")
             }
             Self::Leak { gpu, bytes } => write!(f, "GPU {gpu}: {} MiB belong to no process", bytes >> 20),
             Self::Call { gpu, call, answer } => {

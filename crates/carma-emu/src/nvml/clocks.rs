@@ -7,12 +7,10 @@ use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlViolationTime_t};
 use super::answer::{Answer, Code, of_gpu, put, put_list, put_pair};
 use super::declare::{calls, gpu_values};
 use crate::profile::Facts;
-use crate::readings::Throttle;
 use crate::state::State;
 
-/// NVML's bits for the reasons that happen here: idle, power cap.
-const IDLE: c_ulonglong = 1;
-const POWER_CAP: c_ulonglong = 4;
+/// NVML's bits for the reasons that happen here: idle, power cap, and those of faults.
+const SUPPORTED: c_ulonglong = 0x1 | 0x4 | 0x8 | 0x20 | 0x80;
 
 /// A clock by NVML's number of its kind; video runs with the multiprocessors.
 const fn pick(kind: c_uint, sm: c_uint, memory: c_uint) -> Answer<c_uint> {
@@ -33,11 +31,7 @@ const fn highest(facts: &Facts, kind: c_uint) -> Answer<c_uint> {
 }
 
 fn throttle(state: &State<'_>, gpu: usize) -> c_ulonglong {
-    match state.readings(gpu).throttle {
-        Throttle::None => 0,
-        Throttle::Idle => IDLE,
-        Throttle::PowerCap => POWER_CAP,
-    }
+    c_ulonglong::from(state.readings(gpu).throttle)
 }
 
 gpu_values! {
@@ -45,8 +39,8 @@ gpu_values! {
     nvmlDeviceGetPowerState(c_uint) = |state, gpu| Ok(state.readings(gpu).performance_state);
     nvmlDeviceGetCurrentClocksThrottleReasons(c_ulonglong) = |state, gpu| Ok(throttle(state, gpu));
     nvmlDeviceGetCurrentClocksEventReasons(c_ulonglong) = |state, gpu| Ok(throttle(state, gpu));
-    nvmlDeviceGetSupportedClocksThrottleReasons(c_ulonglong) = |_, _| Ok(IDLE | POWER_CAP);
-    nvmlDeviceGetSupportedClocksEventReasons(c_ulonglong) = |_, _| Ok(IDLE | POWER_CAP);
+    nvmlDeviceGetSupportedClocksThrottleReasons(c_ulonglong) = |_, _| Ok(SUPPORTED);
+    nvmlDeviceGetSupportedClocksEventReasons(c_ulonglong) = |_, _| Ok(SUPPORTED);
     nvmlDeviceGetAdaptiveClockInfoStatus(c_uint) = |_, _| Ok(0);
 }
 

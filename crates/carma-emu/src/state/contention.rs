@@ -8,6 +8,7 @@ use carma_sim::{InterferenceModel, Levels, Neighbours, Physics, RankProfile, cap
 
 use super::records::{ContextKind, ContextRecord};
 use super::{Place, State};
+use crate::readings::THROTTLED;
 
 /// The interference model.
 pub(crate) static MODEL: LazyLock<InterferenceModel> = LazyLock::new(InterferenceModel::shipped);
@@ -81,7 +82,7 @@ impl State<'_> {
         slowdowns
     }
 
-    /// Slows down all processes on a GPU that would exceed its power limit.
+    /// Slows down all processes on a GPU that would exceed its power limit, or has a fault that throttles it.
     fn throttle(&self, slowdowns: &mut [f64]) {
         let mut draws: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.gpus.len()];
         for (context, slowdown) in self.contexts().iter().zip(&*slowdowns).filter(|(context, _)| context.runs()) {
@@ -91,7 +92,8 @@ impl State<'_> {
         }
         let speed = |(gpu, draws): (usize, &Vec<(f64, f64)>)| {
             let (kind, limit) = (self.profile(gpu).kind, self.power_limit(gpu));
-            capped_speed(kind, device_power(kind, draws.iter().copied()), limit)
+            let fault = if self.gpus[gpu].throttle == 0 { 1.0 } else { THROTTLED };
+            capped_speed(kind, device_power(kind, draws.iter().copied()), limit) * fault
         };
         let speeds: Vec<f64> = draws.iter().enumerate().map(speed).collect();
         slowdowns.iter_mut().zip(self.contexts()).for_each(|(slowdown, context)| *slowdown /= speeds[context.gpu as usize]);

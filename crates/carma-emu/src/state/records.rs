@@ -5,7 +5,7 @@ use std::fmt;
 use bytemuck::{Pod, Zeroable};
 
 /// The version of the layout.
-pub(super) const LAYOUT: u32 = 4;
+pub(super) const LAYOUT: u32 = 5;
 /// The first bytes of a state.
 pub(super) const MAGIC: [u8; 8] = *b"carmaemu";
 /// Most MIG instances of a GPU.
@@ -136,6 +136,9 @@ pub struct GpuRecord {
     pub display: u32,
     /// The power limit in milliwatts.
     pub power_limit: u32,
+    /// NVML's bits of an injected reason to run at lower clocks.
+    pub throttle: u32,
+    pub(super) padding: u32,
     /// Errors its memory corrected.
     pub ecc_corrected: u64,
     /// And the uncorrected ones.

@@ -10,6 +10,7 @@ use super::executor::AgentExecutor;
 use crate::executor::{Adopted, CheckpointTimes, Executor, LocalExecutor, StartOrder};
 use crate::host_gpus::LOCAL_SERVER;
 use crate::supervise::FolderError;
+use crate::watch::OutputMark;
 
 /// This host, and the servers of agents.
 #[derive(Debug)]
@@ -67,6 +68,10 @@ impl Executor for Servers {
 
     fn group(&self, attempt: AttemptId) -> Option<PathBuf> {
         self.local.group(attempt)
+    }
+
+    fn output(&self, attempt: AttemptId) -> OutputMark {
+        self.local.output(attempt)
     }
 
     // Logs of all servers are copied to this host, and orders with secrets stay on theirs.

@@ -1,7 +1,9 @@
 //! GPUs and the jobs on them.
 
+use std::collections::BTreeSet;
+
 use carma_core::{AttemptId, CollocationMode, DeviceId, MiB, Obstacle, Utilisation, Watts};
-use carma_gpu::DeviceUuid;
+use carma_gpu::{DeviceUuid, Throttling};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -26,6 +28,9 @@ pub struct GpuDetail {
     pub lost: bool,
     /// It is drained: no new jobs.
     pub drained: bool,
+    /// The repeated faults for which the manager drained it; unset: an operator did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drained_for: Option<String>,
     /// Total memory.
     pub memory: MiB,
     /// Memory in use by all processes, at the last sample.
@@ -42,6 +47,10 @@ pub struct GpuDetail {
     pub energy: Option<Joules>,
     /// Degrees Celsius.
     pub temperature: Option<u32>,
+    /// Why it runs below its clocks: `power`, `thermal`, `hardware`.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub throttling: BTreeSet<Throttling>,
     /// Jobs of this manager on it.
     pub tenants: Vec<GpuTenant>,
     /// Number of other processes on it.

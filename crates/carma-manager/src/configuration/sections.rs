@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use carma_core::{Checker, MiB, Seconds, ZeroIsNone, choice, section};
+use carma_core::{Checker, Fraction, MiB, Seconds, ZeroIsNone, choice, section};
 
 use super::address::Address;
 use crate::host;
@@ -27,6 +27,8 @@ section! {
         host: host::Limits;
         /// Which GPUs are used, and how.
         gpus: GpuConfig;
+        /// When jobs count as hanging or slow, and GPUs as faulty.
+        watch: WatchConfig;
         /// How jobs are estimated.
         estimates: EstimateConfig;
         /// Access over the network.
@@ -93,6 +95,22 @@ section! {
         isolate: bool = true;
         /// Time between two samples of the GPUs.
         period: Seconds [0.1..=60.0] = Seconds::from_secs(1);
+    }
+}
+
+section! {
+    /// When jobs count as hanging or slow, and GPUs as faulty.
+    WatchSettings => WatchConfig {
+        /// A job hangs when its GPUs do nothing for it and its output and progress stand still for this long, after it has worked. 0: never.
+        hang_after: ZeroIsNone<Seconds> [0.0..=31_536_000.0] = Some(Seconds::from_secs(1800));
+        /// A job is slow when it makes progress below this part of its own earlier speed, beside the same jobs or fewer. 0: never.
+        slow_below: ZeroIsNone<Fraction> [0.0..=1.0] = Some(Fraction::clamped(0.3));
+        /// Time over which the progress of a job is measured.
+        slow_after: Seconds [60.0..=31_536_000.0] = Seconds::from_secs(1800);
+        /// A GPU is drained after this many faults of one kind (Xid and memory errors, losses, driver calls that hang). 0: never.
+        drain_after: ZeroIsNone<u32> [0.0..=1000.0] = Some(3);
+        /// Time within which these faults must come.
+        drain_within: Seconds [60.0..=31_536_000.0] = Seconds::from_secs(86_400);
     }
 }
 

@@ -44,6 +44,10 @@ impl EngineState {
                 let text = idle.map_or("works again", idle_text);
                 decisions.note(job, JobEvent::Idle { idle, text: text.to_owned() }, format!("{job} {text}"));
             }
+            Action::Stall { job, stall } => {
+                let text = stall.map_or_else(|| "gets on again".to_owned(), |stall| stall.to_string());
+                decisions.note(job, JobEvent::Stall { stall, text: text.clone() }, format!("{job} {text}"));
+            }
             Action::Finish { job, outcome } => self.finished(job, &outcome),
             Action::SwitchMode { device, to, reason } => self.gpus.switch_mode(decisions, device, to, &reason),
         }

@@ -52,6 +52,7 @@ mod run;
 mod secrets;
 mod servers;
 mod setup;
+mod stalls;
 mod state;
 mod submit;
 mod task;

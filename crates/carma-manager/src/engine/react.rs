@@ -23,7 +23,7 @@ impl EngineState {
             Input::Attempt(report) => self.attempt_reported(report),
             Input::Gpus(GpuReport::Sampled(samples)) => {
                 self.accounting.sampled(&mut self.decisions, &mut self.gpus, &mut self.attempts, samples);
-                self.attempts.poll(&mut self.decisions, LOCAL_SERVER);
+                self.look_at_attempts(LOCAL_SERVER);
                 self.gpus.follow_reservations(&self.decisions, &self.attempts);
                 self.listeners.sampled(self.decisions.wall());
             }
@@ -72,6 +72,7 @@ impl EngineState {
         let attempt = leftovers.attempt;
         let Some(mut judgement) = attempts::judge(&self.decisions, &self.gpus, &self.attempts, leftovers) else { return };
         self.excuse_if_server_ends(attempt, &mut judgement);
+        self.note_named_fault(attempt, &judgement);
         if let Some(needed) = judgement.needed {
             self.decisions.tell_or_log(Event::MemoryNeeded { attempt, needed });
         }
@@ -80,6 +81,16 @@ impl EngineState {
         self.conclude(attempt, Some(leftovers), &judgement, Event::JobExited { attempt, verdict });
         // Its memory is free now, and the GPU says so in the next sample.
         self.gpus.sample_now();
+    }
+
+    /// A job that failed with words about broken hardware shows a fault of its GPU, if it had only one and the driver said nothing.
+    fn note_named_fault(&mut self, attempt: AttemptId, judgement: &Judgement) {
+        let active = self.decisions.job(attempt.job).and_then(|job| job.state.active());
+        let Some(active) = active.filter(|active| judgement.verdict == Verdict::GpuLost && active.stopping.is_none()) else { return };
+        if let [granted] = active.placement.devices[..] {
+            let since = active.launched_at;
+            self.gpus.fault_named(&mut self.decisions, granted.device, since);
+        }
     }
 
     /// A batch system that ends a server also ends what runs there: that is not the job's fault.

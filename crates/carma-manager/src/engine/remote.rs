@@ -113,8 +113,8 @@ impl EngineState {
         self.ask_remote_activity(server);
     }
 
-    fn ask_remote_activity(&self, server: ServerId) {
-        let every = super::gpus::activity::activity_period(&self.decisions);
+    pub(super) fn ask_remote_activity(&self, server: ServerId) {
+        let every = self.gpus.activity_period(&self.decisions);
         let every = every.and_then(|every| carma_core::Seconds::new(every.as_secs_f64()).ok());
         self.servers.send(server, ToAgent::AskActivity(every));
     }
@@ -162,7 +162,7 @@ impl EngineState {
         };
         let samples = samples.into_iter().filter_map(local).collect();
         self.accounting.sampled(&mut self.decisions, &mut self.gpus, &mut self.attempts, samples);
-        self.attempts.poll(&mut self.decisions, server);
+        self.look_at_attempts(server);
         self.listeners.sampled(self.decisions.wall());
     }
 

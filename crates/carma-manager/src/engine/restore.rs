@@ -63,6 +63,7 @@ impl EngineState {
             profiling: setup.world.profiling.clone(),
             observes: setup.observes,
             cannot_limit: CannotLimit::on_host(rustix::process::geteuid().is_root(), setup.enforced, setup.world.is_emulated()),
+            watch: settings.watch.clone(),
             numbers: state.join(NUMBERS),
         };
         let inputs = handle.inputs.clone();
@@ -125,8 +126,7 @@ impl EngineState {
         if self.setup.local {
             self.host.attach(&mut self.decisions, self.gpus.topology(&found))?;
         }
-        let drained = loaded.drained.iter().map(|drained| drained.device);
-        self.gpus.attach(&mut self.decisions, found, &loaded.machine_changes, drained)?;
+        self.gpus.attach(&mut self.decisions, found, &loaded.machine_changes, loaded.drained.clone())?;
         if self.setup.local && (self.setup.observes || self.draining) {
             self.decisions.prepare(Event::HostShort { server: LOCAL_SERVER })?;
         }
@@ -254,8 +254,8 @@ fn stopping(job: &Job) -> Option<(AttemptId, Signal)> {
     let active = job.state.active()?;
     let signal = match active.stopping? {
         StopReason::TimeSliceOver | StopReason::Moved | StopReason::ServerEnding => Signal::Checkpoint,
-        StopReason::Requeued | StopReason::Borrows(_) if job.spec.may_checkpoint => Signal::Checkpoint,
-        StopReason::Requeued | StopReason::Borrows(_) | StopReason::Cancelled | StopReason::TimeLimit => Signal::Terminate,
+        StopReason::Requeued | StopReason::Hanging | StopReason::Borrows(_) if job.spec.may_checkpoint => Signal::Checkpoint,
+        StopReason::Requeued | StopReason::Hanging | StopReason::Borrows(_) | StopReason::Cancelled | StopReason::TimeLimit => Signal::Terminate,
         StopReason::GpuLost | StopReason::MpsServerDied => Signal::Kill,
     };
     Some((active.attempt, signal))

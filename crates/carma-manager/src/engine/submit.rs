@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, JobId, JobSpec, MemoryNeed, PerRank, UserId};
+use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, JobId, JobSpec, MemoryNeed, OnHang, PerRank, UserId};
 
 use super::begin_times;
 use super::decide::Reply;
@@ -170,6 +170,7 @@ impl EngineState {
             mode: resources.mode,
             may_checkpoint: request.may_checkpoint,
             retries: request.retries,
+            on_hang: if request.interactive { OnHang::Ignore } else { request.on_hang },
             ..JobSpec::new(id)
         })
     }

@@ -11,6 +11,7 @@ use crate::credentials::Credentials;
 use crate::launch::{UserTask, checkpoint_folder, removal_folder};
 use crate::supervise::{AttemptFolder, AttemptState, FolderError, find, last_change};
 use crate::untrusted::remove_tree;
+use crate::watch::OutputMark;
 
 /// What is left of a log.
 const LOG_REMOVED: &str = "[carma: this log was removed: the logs of its user take more space than manager.logs.size_per_user]\n";
@@ -27,6 +28,12 @@ fn parse_progress(text: &str) -> Option<f64> {
         None => text.parse().ok()?,
     };
     (0.0..=1.0).contains(&value).then_some(value)
+}
+
+/// The size and the last change of its logs.
+pub(super) fn output(folder: &AttemptFolder) -> OutputMark {
+    let mark = |data: fs::Metadata| Some((data.len(), data.modified().ok()?));
+    [folder.output(), folder.errors()].map(|log| fs::symlink_metadata(log).ok().and_then(mark))
 }
 
 pub(super) fn checkpoint_times(folder: &AttemptFolder) -> Option<CheckpointTimes> {

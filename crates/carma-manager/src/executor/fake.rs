@@ -11,6 +11,7 @@ use carma_core::{AttemptId, JobId, ServerId, Signal};
 
 use super::{Adopted, CheckpointTimes, Executor, StartOrder};
 use crate::supervise::FolderError;
+use crate::watch::OutputMark;
 
 /// A recorded call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +78,10 @@ impl Executor for FakeExecutor {
 
     fn progress(&self, _: AttemptId) -> Option<f64> {
         None
+    }
+
+    fn output(&self, _: AttemptId) -> OutputMark {
+        OutputMark::default()
     }
 
     fn checkpoint(&self, _: AttemptId) -> Option<CheckpointTimes> {

@@ -20,6 +20,7 @@ use crate::request::JobRequest;
 use crate::store::StoreError;
 use crate::supervise::{ExitWatch, FolderError, remove_abandoned};
 use crate::turns::Limits;
+use crate::watch::OutputMark;
 
 /// Attempts that are started at the same time. Most of a start is waiting.
 const THREADS: usize = 4;
@@ -121,6 +122,10 @@ impl Executor for LocalExecutor {
     fn progress(&self, attempt: AttemptId) -> Option<f64> {
         // What it reports itself counts more.
         attempt_files::progress(&self.0.folder(attempt)).or_else(|| self.0.attempts().get(&attempt)?.printed)
+    }
+
+    fn output(&self, attempt: AttemptId) -> OutputMark {
+        attempt_files::output(&self.0.folder(attempt))
     }
 
     fn checkpoint(&self, attempt: AttemptId) -> Option<CheckpointTimes> {

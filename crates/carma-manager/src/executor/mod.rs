@@ -38,6 +38,7 @@ pub(crate) use self::start::LocalSettings;
 use crate::launch::CheckpointTerms;
 use crate::request::Owner;
 use crate::supervise::FolderError;
+use crate::watch::OutputMark;
 
 /// Runs attempts on a host.
 pub(crate) trait Executor: Debug + Send + Sync {
@@ -56,6 +57,9 @@ pub(crate) trait Executor: Debug + Send + Sync {
 
     /// The share of work that an attempt reports as done, or that its output shows.
     fn progress(&self, attempt: AttemptId) -> Option<f64>;
+
+    /// The size and the last change of an attempt's logs.
+    fn output(&self, attempt: AttemptId) -> OutputMark;
 
     /// When an attempt last wrote a checkpoint; unset while that is not known yet.
     fn checkpoint(&self, attempt: AttemptId) -> Option<CheckpointTimes>;

@@ -115,6 +115,7 @@ fn stopped(failure: &Failure<'_>) -> Option<Judgement> {
         StopReason::Moved => (Verdict::Failed { code: failure.code }, Blame::Orders, "it is to run elsewhere"),
         StopReason::ServerEnding => (Verdict::Failed { code: failure.code }, Blame::Orders, "its server ends soon"),
         StopReason::Borrows(borrowing) => return Some(failure.failed(Blame::Job, format!("it was told to end: it {borrowing}"))),
+        StopReason::Hanging => (Verdict::Hung, Blame::Orders, "it hung: no GPU activity, no output and no progress"),
         StopReason::GpuLost => (Verdict::GpuLost, Blame::Machine, "its GPU is gone"),
         StopReason::MpsServerDied => (Verdict::MpsServerDied, Blame::Machine, "its MPS server died"),
     };

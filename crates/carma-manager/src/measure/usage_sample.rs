@@ -109,6 +109,7 @@ mod tests {
             temperature: None,
             clock: None,
             uncorrected: None,
+            throttling: std::collections::BTreeSet::new(),
             processes: vec![process(1, 100), process(2, 200), process(3, 300), process(4, 50)],
         };
         let attempt = AttemptId { job: JobId(7), number: 1 };

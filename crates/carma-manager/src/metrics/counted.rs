@@ -6,7 +6,7 @@ use super::exposition::{Labels, Page, counter};
 use crate::tally::{Histogram, Tallies, Tally};
 
 /// Verdicts of attempts.
-const VERDICTS: [&str; 9] = [
+const VERDICTS: [&str; 10] = [
     "succeeded",
     "failed",
     "out_of_memory",
@@ -16,6 +16,7 @@ const VERDICTS: [&str; 9] = [
     "could_not_start",
     "supervisor_lost",
     "server_lost",
+    "hung",
 ];
 /// Other outcomes of jobs.
 const OUTCOMES: [&str; 3] = ["time_limit", "cancelled", "dependency_failed"];
@@ -110,6 +111,7 @@ mod tests {
             Verdict::CouldNotStart { reason: reason() },
             Verdict::SupervisorLost,
             Verdict::ServerLost,
+            Verdict::Hung,
         ];
         assert_eq!(verdicts.each_ref().map(kind_of), VERDICTS);
         assert_eq!(verdicts.map(Outcome::from).each_ref().map(kind_of), VERDICTS);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use carma_core::{AttemptId, Fraction, MiB, Seconds};
+use carma_core::{AttemptId, Fraction, MiB, Seconds, Stall};
 use carma_gpu::Reading;
 use carma_gpu::profiling::{Counters, Unit};
 
@@ -84,6 +84,8 @@ pub struct JobFacts {
     pub ran: Seconds,
     /// Progress, if it reports any.
     pub progress: Option<Fraction>,
+    /// How it does not get on.
+    pub stall: Option<Stall>,
 }
 
 #[cfg(test)]
@@ -91,6 +93,9 @@ pub(super) mod example {
     use std::time::Instant;
 
     use carma_core::Watts;
+    use std::collections::BTreeSet;
+
+    use carma_gpu::Throttling;
     use carma_gpu::profiling::fields::by_id;
     use serde_json::json;
 
@@ -138,6 +143,7 @@ pub(super) mod example {
             temperature: Some(61),
             clock: Some(1410),
             uncorrected: Some(0),
+            throttling: BTreeSet::from([Throttling::Thermal]),
             processes: Vec::new(),
         });
         gpu

@@ -1,5 +1,7 @@
 //! Metrics of GPUs and of their instances. A partitioned GPU has no own memory and jobs here: its instances have, so that sums are correct.
 
+use carma_gpu::Throttling;
+
 use super::exposition::{Labels, Metric, Page, counter, gauge};
 use super::facts::GpuFacts;
 use super::value::{Value, bytes, flag, share};
@@ -22,9 +24,12 @@ const USED: [(Metric, Value<GpuFacts>); 9] = [
 ];
 
 /// Of all devices, partitioned or not.
-const EACH: [(Metric, Value<GpuFacts>); 6] = [
+const EACH: [(Metric, Value<GpuFacts>); 7] = [
     (gauge("carma_gpu_lost", "Whether the GPU answers no more."), |gpu| Some(flag(gpu.detail.lost))),
     (gauge("carma_gpu_drained", "Whether an operator lets the GPU take nothing new."), |gpu| Some(flag(gpu.detail.drained))),
+    (gauge("carma_gpu_faulty", "Whether the manager drained the GPU because of its faults."), |gpu| {
+        Some(flag(gpu.detail.drained_for.is_some()))
+    }),
     (gauge("carma_gpu_look_age_seconds", "How long ago the GPU was looked at."), |gpu| gpu.age.map(carma_core::Seconds::get)),
     (gauge("carma_gpu_power_watts", "Power drawn."), |gpu| gpu.detail.power.map(|power| power.0)),
     (gauge("carma_gpu_temperature_celsius", "Temperature."), |gpu| gpu.detail.temperature.map(f64::from)),
@@ -55,6 +60,14 @@ pub(super) fn write(page: &mut Page, gpus: &[GpuFacts], host: &str) {
     for (metric, value) in EACH {
         page.family(metric, labels.iter().zip(gpus).map(|(labels, gpu)| (labels, value(gpu))));
     }
+    let throttled = labels.iter().zip(gpus).filter(|(_, gpu)| gpu.reading.is_some()).flat_map(|(labels, gpu)| {
+        Throttling::ALL.map(|reason| (labels.clone().with("reason", reason), flag(gpu.detail.throttling.contains(&reason))))
+    });
+    let throttled: Vec<(Labels, f64)> = throttled.collect();
+    page.family(
+        gauge("carma_gpu_throttled", "Whether the GPU runs below its clocks for this reason."),
+        throttled.iter().map(|(labels, flag)| (labels, Some(*flag))),
+    );
     let parts = labels.iter().zip(gpus).filter_map(|(labels, gpu)| Some((labels, gpu.energy.as_ref()?)));
     let parts: Vec<(Labels, Option<f64>)> =
         parts.flat_map(|(labels, energy)| ENERGY.map(|(whose, part)| (labels.clone().with("share", whose), part(energy)))).collect();

@@ -25,6 +25,12 @@ const SHARES: [(Metric, Value<GpuTenant>); 4] = [
 pub(super) fn write(page: &mut Page, facts: &Facts, names: bool) {
     let phases = PHASES.map(|phase| (Labels::new([("state", &phase)]), facts.phases.get(&phase).copied().unwrap_or_default() as f64));
     page.family(gauge("carma_jobs", "Jobs that are not over."), phases.iter().map(|(labels, jobs)| (labels, Some(*jobs))));
+    let stalled = |hangs: bool| facts.running.iter().filter(|job| job.stall.is_some_and(|stall| stall.hangs() == hangs)).count() as f64;
+    let stalls = [("hanging", true), ("slow", false)].map(|(name, hangs)| (Labels::new([("stall", &name)]), stalled(hangs)));
+    page.family(
+        gauge("carma_jobs_stalled", "Jobs that run and hang, or are much slower than they were."),
+        stalls.iter().map(|(labels, jobs)| (labels, Some(*jobs))),
+    );
     page.single(gauge("carma_queue_depth", "Jobs that could start if there were room on GPUs."), facts.ready as f64);
     let oldest = facts.oldest.map_or(0.0, Seconds::get);
     page.single(gauge("carma_queue_oldest_wait_seconds", "How long the one of these that has waited longest has waited."), oldest);

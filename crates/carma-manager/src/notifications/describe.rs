@@ -23,6 +23,7 @@ pub(super) fn describe(history: &JobHistory, stored: &StoredEvent, state: &Path)
             (occasion, words, String::new())
         }
         JobEvent::Requeued { floor, whole_gpu, reason } => (Occasion::Recovered, recovered_from(reason)?, next_step(*floor, *whole_gpu)),
+        JobEvent::Stall { stall: Some(stall), .. } => (Occasion::Stalled, stall.to_string(), String::new()),
         JobEvent::Idle { idle: Some(idle), .. } => {
             // It is sent once, not again when the GPU is lent or when the job works again.
             let earlier = history.events.iter().filter(|other| other.sequence < stored.sequence);
@@ -35,7 +36,7 @@ pub(super) fn describe(history: &JobHistory, stored: &StoredEvent, state: &Path)
     let name = job.request.name.clone();
     let called = name.as_ref().map_or(String::new(), |name| format!(" {:?}", one_line(name, MAX_LENGTH)));
     // The last attempt that ended says nothing about the one that runs.
-    let attempt = attempt.filter(|_| occasion != Occasion::Idle);
+    let attempt = attempt.filter(|_| !matches!(occasion, Occasion::Idle | Occasion::Stalled));
     let ran = attempt.map_or_else(String::new, ran);
     let reason = attempt.filter(|_| occasion != Occasion::Done).and_then(|attempt| attempt.end.as_ref()?.reason.as_ref());
     let reason = reason.map_or(String::new(), |reason| format!(": {}", one_line(reason, MAX_LENGTH)));
@@ -91,6 +92,7 @@ fn recovered_from(reason: &RequeueReason) -> Option<String> {
     let verdict = match reason {
         RequeueReason::After(verdict) => verdict,
         RequeueReason::Borrowed => return Some("used memory that is reserved for other jobs".to_owned()),
+        RequeueReason::Hung => &Verdict::Hung,
         // It continues from its checkpoint.
         RequeueReason::Requested | RequeueReason::TimeSliceOver | RequeueReason::Moved | RequeueReason::ServerEnding => return None,
     };

@@ -95,6 +95,7 @@ pub(super) const fn word(occasion: Occasion) -> &'static str {
         Occasion::Failed => "failed",
         Occasion::Recovered => "recovered",
         Occasion::Idle => "idle",
+        Occasion::Stalled => "stalled",
     }
 }
 

@@ -3,7 +3,7 @@
 use carma_core::{AttemptId, Job, JobId, Placement};
 use rusqlite::{CachedStatement, Connection, Params, ToSql, ffi, params, params_from_iter};
 
-use super::change::{AttemptEnd, Change, StoredJob};
+use super::change::{AttemptEnd, Change, Drained, StoredJob};
 use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
 use super::metrics::{self, COLUMNS};
@@ -38,8 +38,9 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
             params![attempt.job.0, attempt.number, Named(device), step.at, step.memory.0],
         ),
         Change::Tallied(Tallies(tallies)) => tallies.iter().try_for_each(|(tally, more)| to.tally(tally, *more)),
-        Change::GpuDrained { device, at } => {
-            to.execute("INSERT INTO drained (device, since) VALUES (?1, ?2) ON CONFLICT DO NOTHING", params![Named(device), at])
+        Change::GpuDrained(Drained { device, since, reason }) => {
+            let sql = "INSERT INTO drained (device, since, reason) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+            to.execute(sql, params![Named(device), since, reason])
         }
         Change::GpuResumed { device } => to.execute("DELETE FROM drained WHERE device = ?1", params![Named(device)]),
         Change::ServerChanged(server) => {

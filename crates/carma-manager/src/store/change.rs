@@ -75,12 +75,7 @@ pub enum Change {
     /// Counters increased.
     Tallied(Tallies),
     /// A device is drained: no new jobs.
-    GpuDrained {
-        /// Which.
-        device: DeviceId,
-        /// Since when.
-        at: UnixMillis,
-    },
+    GpuDrained(Drained),
     /// A device is back in use.
     GpuResumed {
         /// Which.
@@ -226,4 +221,15 @@ pub enum MachineChange {
         /// Which.
         gpu: DeviceUuid,
     },
+}
+
+/// A drained device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drained {
+    /// Which.
+    pub device: DeviceId,
+    /// Since when.
+    pub since: UnixMillis,
+    /// The faults for which the manager drained it; unset: an operator did.
+    pub reason: Option<String>,
 }

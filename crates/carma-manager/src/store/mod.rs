@@ -35,13 +35,13 @@ pub use crate::rows::{EnergyKind, EnergyOf, EnergySum, GpuStay, JobSummary};
 pub use crate::samples::{MemoryStep, MinuteMean};
 pub use crate::units::{Joules, UnixMillis, UnixMinute};
 pub use backup::{BackupError, Copied, Restored, back_up, restore};
-pub use change::{AttemptEnd, Change, KeyedSubmission, MachineChange, Measured, StoredJob};
+pub use change::{AttemptEnd, Change, Drained, KeyedSubmission, MachineChange, Measured, StoredJob};
 pub use error::{Refusal, StoreError, WriteError};
 pub use holder::{Holder, HostIdentity, LeaseTiming};
 pub use journal::{JOURNAL_VARIABLE, Journal};
 pub use prune::{Keep, PruneError, Pruned, Retention};
 pub use read::{
-    Drained, JobFilter, JobHistory, JobMeta, JobReasons, Loaded, NewEvents, Reader, Span, StoredAttempt, StoredNotification, UnfinishedJob,
+    JobFilter, JobHistory, JobMeta, JobReasons, Loaded, NewEvents, Reader, Span, StoredAttempt, StoredNotification, UnfinishedJob,
 };
 pub use writer::Ticket;
 

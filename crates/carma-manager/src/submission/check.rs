@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use carma_core::{JobId, JobSpec, MiB, Seconds, SpecError};
+use carma_core::{JobId, JobSpec, MiB, OnHang, Seconds, SpecError};
 use thiserror::Error;
 
 use super::after::check_job;
@@ -78,6 +78,8 @@ pub fn check(request: &JobRequest) -> Result<(), InvalidRequest> {
     let given = idle_limit != Resources::default().idle_limit;
     refuse("idle", !request.interactive && given, "is for jobs with a terminal: give --interactive as well")?;
     refuse("idle", idle_limit == Some(Seconds::ZERO), "must be more than no time")?;
+    let restarts = matches!(request.on_hang, OnHang::Restart | OnHang::Fail);
+    refuse("on-hang", request.interactive && restarts, "is for jobs without a terminal: they are not watched")?;
     request.schedule.after.iter().try_for_each(|after| check_job(&after.job)).map_err(under("after"))
 }
 

@@ -104,7 +104,7 @@ const LIFE: &str = "Estimates and recovery";
 
 /// All options.
 #[rustfmt::skip]
-pub static KEYS: [Key; 32] = [
+pub static KEYS: [Key; 33] = [
     Key::valued(NEEDS, "gpus", "N", "GPUs; 0 for a job that needs none [default: 1]",
         |draft, text| { draft.request.resources.gpus = at_least(0, text, "a number of GPUs: 0 or more")?; Ok(()) }).or(Some('G'), &[]),
     Key::valued(NEEDS, "mem", "SIZE", "GPU memory it needs on each GPU: 40GiB, or a bare number of MiB",
@@ -169,6 +169,8 @@ pub static KEYS: [Key; 32] = [
         |draft, text| { draft.request.retries.out_of_memory = Some(at_least(0, text, "a number of times: 0 or more")?); Ok(()) }),
     Key::switch(LIFE, "checkpoint", "It writes a checkpoint when told to end, and goes on from it",
         |draft, _| { draft.request.may_checkpoint = true; Ok(()) }),
+    Key::valued(LIFE, "on-hang", "WHAT", "When it hangs: report it, restart it (after a checkpoint if it can), fail it, or ignore it [default: report]",
+        |draft, text| { draft.request.on_hang = word(text, "what to do when it hangs: report, restart, fail or ignore")?; Ok(()) }),
 ];
 
 #[cfg(test)]

@@ -270,7 +270,7 @@ impl<'a, D: Decider> World<'a, D> {
                 }
                 Action::Signal { attempt, signal, .. } => self.stop(attempt, signal),
                 Action::LimitPower { device, limit } => self.limit_power(device, limit)?,
-                Action::Requeue { .. } | Action::Idle { .. } => {}
+                Action::Requeue { .. } | Action::Idle { .. } | Action::Stall { .. } => {}
                 Action::SwitchMode { device, to, .. } => self.switch(device, to),
                 Action::Finish { job, outcome } => {
                     let record = &mut self.records[job.0 as usize - 1];

@@ -1,6 +1,7 @@
 //! `carma doctor`: what this machine has, what is missing, and how to fix it.
 
 mod findings;
+mod full;
 mod state;
 
 use std::io::Write;
@@ -35,6 +36,13 @@ pub(crate) struct Arguments {
     /// a user's own ~/.local/state/carma.
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
+    /// Also check each assumption about the driver and the host (about 15 s), and
+    /// write a report for a bug report. Touches no job, changes nothing that stays.
+    #[arg(long, conflicts_with = "json")]
+    full: bool,
+    /// The file of that report [default: carma-doctor.md]
+    #[arg(long, value_name = "FILE", requires = "full")]
+    output: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
@@ -44,7 +52,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     if arguments.json {
         return write_json(&findings, output);
     }
-    Ok(findings.iter().try_for_each(|finding| write_finding(finding, output))?)
+    findings.iter().try_for_each(|finding| write_finding(finding, output))?;
+    if arguments.full { full::run(&findings, arguments.output.as_deref(), output) } else { Ok(()) }
 }
 
 fn write_finding(finding: &Finding, output: &mut impl Write) -> std::io::Result<()> {

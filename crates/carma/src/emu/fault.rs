@@ -4,8 +4,8 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 use carma_emu::Machine;
-use carma_emu::fault::{self, CallAnswer, Fault, NvmlCode};
-use clap::{Args, Subcommand};
+use carma_emu::fault::{self, CallAnswer, Fault, NvmlCode, ThrottleReason};
+use clap::{Args, Subcommand, ValueEnum};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{memory, occupy};
@@ -51,6 +51,14 @@ pub(super) enum Command {
         #[command(flatten)]
         calls: Calls,
     },
+    /// A GPU runs at half its speed, and the driver says why.
+    Throttle {
+        #[command(flatten)]
+        gpu: OneGpu,
+        /// Why
+        #[arg(long, value_enum, default_value_t = Reason::Thermal)]
+        reason: Reason,
+    },
     /// Memory of a GPU is in use that belongs to no process.
     Leak {
         #[command(flatten)]
@@ -71,6 +79,17 @@ pub(super) enum Command {
     },
     /// List what stands.
     List,
+}
+
+/// Why a GPU is throttled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Reason {
+    /// The server's power supply asks for less power
+    Power,
+    /// It is too hot
+    Thermal,
+    /// Another reason of the hardware
+    Hardware,
 }
 
 #[derive(Debug, Args)]
@@ -124,6 +143,14 @@ pub(super) fn run(command: &Command, machine: &Machine, output: &mut impl Write)
         }
         Command::Hang(which) => calls(which, CallAnswer::Hangs)?,
         Command::Error { code, calls: which } => calls(which, CallAnswer::Fails(*code))?,
+        Command::Throttle { gpu: OneGpu { gpu }, reason } => {
+            let reason = match reason {
+                Reason::Power => ThrottleReason::Power,
+                Reason::Thermal => ThrottleReason::Thermal,
+                Reason::Hardware => ThrottleReason::Hardware,
+            };
+            inject(Fault::Throttle { gpu: find(gpu)?, reason })?
+        }
         Command::Leak { gpu: OneGpu { gpu }, memory } => inject(Fault::Leak { gpu: find(gpu)?, bytes: *memory })?,
         Command::Foreign(arguments) => occupy::start_in_background(arguments, machine)?.to_string(),
         Command::MpsCrash(OneGpu { gpu }) => crash_mps_server(machine, find(gpu)?)?,

@@ -6,7 +6,8 @@ use carma_core::{Metric, ServerId};
 use carma_format::{WIDTH, printable, shortened};
 use carma_manager::api::{GpuDetail, GpuTenant};
 
-use super::table::{Columns, gibibytes, limits, short};
+use super::report::drained;
+use super::table::{Columns, gibibytes, limits, short, throttled};
 
 pub(super) fn write(gpus: &[GpuDetail], output: &mut impl Write) -> io::Result<()> {
     if gpus.is_empty() {
@@ -42,8 +43,8 @@ fn write_gpu(gpu: &GpuDetail, columns: &Columns, output: &mut impl Write) -> io:
         writeln!(output, "{}", shortened(&tenant_line(tenant), WIDTH))?;
     }
     let others = (gpu.foreign > 0).then(|| format!("{} processes of others", gpu.foreign));
-    let notes = [gpu.lost.then(|| "the driver lost it".to_owned()), gpu.drained.then(|| "drained: it gets no new jobs".to_owned()), others];
-    notes.into_iter().flatten().try_for_each(|note| writeln!(output, "     ! {note}"))
+    let notes = [gpu.lost.then(|| "the driver lost it".to_owned()), drained(gpu), throttled(&gpu.throttling), others];
+    notes.into_iter().flatten().try_for_each(|note| writeln!(output, "{}", shortened(&format!("     ! {note}"), WIDTH)))
 }
 
 /// A job in the place of a process: the processes are on another host.

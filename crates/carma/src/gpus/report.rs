@@ -1,13 +1,13 @@
 //! The state of each GPU, from the driver, the profiler and the system.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use carma_core::{Fraction, MiB, Watts};
 use carma_gpu::mig::{Instance, ProfileName};
 use carma_gpu::profiling::{Counters, Source};
-use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, ownership, process_started};
+use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, Throttling, ownership, process_started};
 use carma_manager::api::{GpuDetail, GpuTenant};
 use serde::Serialize;
 
@@ -37,17 +37,25 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds what the manager knows: limited jobs of these GPUs, and GPUs of other servers. An agent may run on this host: its GPUs are listed already.
+    /// Adds what the manager knows: limited jobs and drained GPUs of this host, and GPUs of other servers. An agent may run on this host: its GPUs
+    /// are listed already.
     pub(super) fn add_managed(&mut self, gpus: Vec<GpuDetail>) {
         for local in &mut self.gpus {
             let tenants = gpus.iter().filter(|gpu| gpu.uuid == local.gpu.uuid).flat_map(|gpu| &gpu.tenants);
             local.limited = tenants.filter(|tenant| tenant.limit.is_some()).cloned().collect();
+            local.notes.extend(gpus.iter().filter(|known| known.uuid == local.gpu.uuid).find_map(drained));
         }
         let is_local = |uuid: &DeviceUuid| {
             self.gpus.iter().any(|local| local.gpu.uuid == *uuid || local.parts.iter().any(|part| part.part.uuid == *uuid))
         };
         self.remote = gpus.into_iter().filter(|gpu| is_remote(gpu) && !is_local(&gpu.uuid)).collect();
     }
+}
+
+/// That a GPU gets no new jobs, and why.
+pub(super) fn drained(gpu: &GpuDetail) -> Option<String> {
+    let faults = gpu.drained_for.as_ref().map_or(String::new(), |faults| format!(" because of its faults: {faults}"));
+    gpu.drained.then(|| format!("drained{faults}: it gets no new jobs"))
 }
 
 /// The time of a sample.
@@ -111,6 +119,9 @@ pub(crate) struct DeviceReport {
     /// Joules since the driver was loaded.
     pub(crate) energy: Option<f64>,
     pub(crate) temperature: Option<u32>,
+    /// Why it runs below its clocks.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) throttling: BTreeSet<Throttling>,
     /// Errors in memory that could not be corrected.
     pub(crate) uncorrected: Option<u64>,
     /// Memory in use that no process holds.
@@ -141,6 +152,7 @@ impl DeviceReport {
                 power: reading.power,
                 energy: reading.energy,
                 temperature: reading.temperature,
+                throttling: reading.throttling.clone(),
                 uncorrected: reading.uncorrected,
                 unaccounted: reading.unaccounted(),
                 counters,
@@ -153,6 +165,7 @@ impl DeviceReport {
                 power: None,
                 energy: None,
                 temperature: None,
+                throttling: BTreeSet::new(),
                 uncorrected: None,
                 unaccounted: None,
                 counters: None,

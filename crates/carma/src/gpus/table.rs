@@ -1,8 +1,10 @@
 //! The state of each GPU as a table for people: at most 80 columns.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use carma_core::{Fraction, Metric, MiB, Utilisation};
+use carma_gpu::Throttling;
 use carma_gpu::profiling::{Counters, Source};
 use carma_manager::api::GpuTenant;
 
@@ -168,6 +170,12 @@ fn sources(gpus: &[GpuReport]) -> String {
 fn without_folder(command: &str) -> String {
     let (program, arguments) = command.split_once(' ').map_or((command, ""), |(program, rest)| (program, rest));
     format!("{} {arguments}", program.rsplit('/').next().unwrap_or(program)).trim_end().to_owned()
+}
+
+/// Why a GPU is throttled, if it is.
+pub(super) fn throttled(reasons: &BTreeSet<Throttling>) -> Option<String> {
+    let names: Vec<&str> = reasons.iter().map(|reason| reason.name()).collect();
+    (!names.is_empty()).then(|| format!("throttled: {}", names.join(", ")))
 }
 
 pub(super) fn gibibytes(memory: MiB) -> String {

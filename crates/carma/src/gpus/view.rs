@@ -12,6 +12,7 @@ use carma_gpu::{DeviceUuid, Driver, EventWatch, Exclusion, Gpu, GpuEvent, Incide
 
 use super::find::World;
 use super::report::{DeviceReport, GpuReport, Owners, Part, PartReport, PartitionedGpu, Report, now};
+use super::table::throttled;
 
 /// A source needs two samples for its first counters.
 const FIRST_COUNTERS: Duration = Duration::from_millis(2500);
@@ -148,10 +149,11 @@ impl View {
     fn notes(&self, gpu: &Gpu, state: &DeviceReport) -> Vec<String> {
         let errors =
             state.uncorrected.filter(|errors| *errors > 0).map(|errors| format!("{errors} errors in its memory could not be corrected"));
+        let throttled = throttled(&state.throttling);
         let leaked = state.unaccounted.filter(|memory| *memory >= NOTEWORTHY).map(|memory| format!("{memory} belong to no process"));
         let incident = self.incidents.get(&gpu.uuid).map(|(when, what)| format!("{what}, {} s ago", when.elapsed().as_secs()));
         let parts = gpu.usable_instances.as_ref().map(|_| format!("its other MIG instances are {}", Exclusion::NotVisible));
-        [errors, leaked, incident, parts].into_iter().flatten().collect()
+        [throttled, errors, leaked, incident, parts].into_iter().flatten().collect()
     }
 }
 

@@ -221,6 +221,44 @@ fn the_doctor_knows_what_later_drivers_have() {
 }
 
 #[test]
+fn the_full_doctor_checks_each_gpu_and_writes_a_report_without_names() {
+    use carma_emu::fault::{CallAnswer, Fault, ThrottleReason};
+    let mut server = Server::new("4xA100-40GB");
+    server.occupy(0, 8);
+    let faults = [
+        Fault::Throttle { gpu: 0, reason: ThrottleReason::Thermal },
+        Fault::Lost { gpu: 2 },
+        Fault::Call { gpu: Some(3), call: None, answer: CallAnswer::Hangs },
+    ];
+    for fault in &faults {
+        server.machine.with(|state| fault.inject(state)).unwrap().unwrap();
+    }
+    let file = server.folder.path().join("report.md");
+    let printed = server.shows(&["doctor", "--full", "--output", file.to_str().unwrap()]);
+    let report = std::fs::read_to_string(&file).unwrap();
+    server.machine.with(|state| carma_emu::fault::clear(state, None)).unwrap();
+    for row in [
+        "| GPU 0 | it answers | yes |",
+        "| GPU 0 | the memory of its processes sums up to that of the GPU | yes |",
+        "| GPU 0 | it is not throttled now | NO | thermal |",
+        "| GPU 1 | Xid and ECC events can be registered | yes |",
+        "| GPU 1 | MIG instances have devices of their own, with numbers that processes name | unknown | MIG is off",
+        "| GPU 2 | it is used | NO |",
+        "| GPU 3 | it is used | NO |",
+        "| dcgmi, GPU 0 | dcgmi writes each row at once | yes |",
+        "| MPS | the MPS control daemon answers as CARMA reads it | yes |",
+        "| library | it has nvmlDeviceGetProcessUtilization | yes |",
+    ] {
+        assert!(report.contains(row), "{row}: {report}");
+    }
+    let user = std::env::var("USER").unwrap_or_else(|_| "sleep".to_owned());
+    let names = ["GPU-".to_owned(), "sleep".to_owned(), server.processes[0].id().to_string()];
+    assert!(!names.iter().any(|name| report.contains(name.as_str())) && (user == "root" || !report.contains(&user)), "{report}");
+    assert!(printed.contains("checks: ") && printed.contains("the report is in "), "{printed}");
+    assert!(printed.contains("NO       GPU 0: it is not throttled now (thermal)"), "{printed}");
+}
+
+#[test]
 fn a_machine_without_gpus_is_explained() {
     let absent = |arguments: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_carma")).args(arguments).env_remove("CARMA_EMU").env_remove("LD_LIBRARY_PATH").output().unwrap()
@@ -231,6 +269,11 @@ fn a_machine_without_gpus_is_explained() {
     let doctor = absent(&["doctor"]);
     assert!(doctor.status.success());
     insta::assert_snapshot!("doctor-without", without_limits(&String::from_utf8_lossy(&doctor.stdout)));
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.md");
+    assert!(absent(&["doctor", "--full", "--output", report.to_str().unwrap()]).status.success());
+    let report = std::fs::read_to_string(report).unwrap();
+    assert!(report.contains("| driver | the library of the driver is found, and works | NO |"), "{report}");
     let gpus = absent(&["gpus"]);
     assert!(!gpus.status.success());
     insta::assert_snapshot!("gpus-without", String::from_utf8_lossy(&gpus.stderr));

@@ -42,5 +42,6 @@ mod umask;
 mod up;
 mod upgrade;
 mod wall_clock;
+mod watch;
 mod watchdog;
 mod what_if;

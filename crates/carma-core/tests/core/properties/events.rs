@@ -41,6 +41,8 @@ pub(super) enum Step {
     Estimate(Index, u64),
     /// The job keeps what it has done so far.
     Checkpoint(Index),
+    /// Hanging, slow, or neither.
+    Stall(Index, Option<bool>),
     Window(Index, u64, f64),
     Sample(Index, u64, Option<f64>),
     /// A power limit is set, or was taken off.
@@ -51,6 +53,7 @@ pub(super) enum Step {
     Lose(Index),
     Back(Index),
     Drain(Index, bool),
+    Failing(Index),
     MpsDied(Index),
     /// A GPU is cut into one instance more, or an instance is taken away.
     Cut(Index, u16),
@@ -242,7 +245,8 @@ fn job() -> impl Strategy<Value = JobSpec> {
     let user = (0_u32..3).prop_map(UserId);
     let expected = prop::option::weighted(0.7, (1_u64..5_000).prop_map(Seconds::from_secs));
     let kept_back = (prop::bool::weighted(0.1), prop::bool::weighted(0.15));
-    let flags = (kept_back, prop::bool::weighted(0.2), prop::bool::weighted(0.3), any::<bool>());
+    let on_hang = prop_oneof![Just(OnHang::Report), Just(OnHang::Restart), Just(OnHang::Fail)];
+    let flags = (kept_back, prop::bool::weighted(0.2), prop::bool::weighted(0.3), any::<bool>(), on_hang);
     let host = (prop::option::weighted(0.3, 1_u32..12), prop::option::weighted(0.3, (1_u64..70_000).prop_map(MiB)));
     (gpus, memory, limit, mode, array, retries, begin, (user, -1_i32..2, host, expected), flags).prop_map(
         |(
@@ -254,7 +258,7 @@ fn job() -> impl Strategy<Value = JobSpec> {
             retries,
             begin,
             (user, priority, (cpus, host_memory), expected_duration),
-            ((hold, awaits_estimate), exclusive, may_span_servers, may_checkpoint),
+            ((hold, awaits_estimate), exclusive, may_span_servers, may_checkpoint, on_hang),
         )| {
             let per_rank = matches!(memory.known, Some(PerRank::Each(_)));
             JobSpec {
@@ -276,6 +280,7 @@ fn job() -> impl Strategy<Value = JobSpec> {
                 exclusive,
                 may_span_servers,
                 may_checkpoint,
+                on_hang,
                 ..JobSpec::new(JobId(0))
             }
         },
@@ -292,6 +297,7 @@ fn verdict() -> impl Strategy<Value = Verdict> {
         1 => Just(Verdict::MpsServerDied),
         1 => Just(Verdict::SupervisorLost),
         1 => Just(Verdict::ServerLost),
+        1 => Just(Verdict::Hung),
     ]
 }
 
@@ -315,6 +321,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         1 => (pick(), 0_u64..300).prop_map(|(job, begin)| Step::MoveBegin(job, begin)),
         4 => (pick(), 100_u64..50_000).prop_map(|(job, memory)| Step::Estimate(job, memory)),
         2 => pick().prop_map(Step::Checkpoint),
+        2 => (pick(), prop::option::weighted(0.8, any::<bool>())).prop_map(|(job, hangs)| Step::Stall(job, hangs)),
         14 => (pick(), 0_u64..40_000, 0.0..1.0).prop_map(|(device, used, smact)| Step::Window(device, used, smact)),
         6 => (pick(), 0_u64..40_000, prop::option::of(0.0..1.0)).prop_map(|(device, used, smact)| Step::Sample(device, used, smact)),
         1 => (pick(), prop::option::of(100.0..400.0)).prop_map(|(device, watts)| Step::PowerLimit(device, watts)),
@@ -323,6 +330,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         2 => pick().prop_map(Step::Lose),
         3 => pick().prop_map(Step::Back),
         2 => (pick(), any::<bool>()).prop_map(|(device, on)| Step::Drain(device, on)),
+        1 => pick().prop_map(Step::Failing),
         1 => pick().prop_map(Step::MpsDied),
         1 => (pick(), 0_u16..3).prop_map(|(device, instance)| Step::Cut(device, instance)),
         1 => pick().prop_map(Step::Uncut),

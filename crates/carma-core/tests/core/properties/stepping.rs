@@ -91,6 +91,15 @@ impl World {
                     self.accepted(Event::Checkpointed { attempt: index.get(&active).attempt });
                 }
             }
+            Step::Stall(index, hangs) => {
+                let active = self.active();
+                if !active.is_empty() {
+                    let since = self.now;
+                    let slow = Stall::Slow { since, speed: Fraction::clamped(0.1) };
+                    let stall = hangs.map(|hangs| if hangs { Stall::Hanging { since } } else { slow });
+                    self.accepted(Event::StallSeen { attempt: index.get(&active).attempt, stall });
+                }
+            }
             Step::Forget(index) => {
                 self.event(Event::JobForgotten { job: self.job(index) });
             }
@@ -134,6 +143,7 @@ impl World {
             Step::Back(index) => self.accepted(Event::GpuRecovered { device: self.device(index) }),
             Step::Drain(index, true) => self.accepted(Event::GpuDrained { device: self.device(index) }),
             Step::Drain(index, false) => self.accepted(Event::GpuResumed { device: self.device(index) }),
+            Step::Failing(index) => self.accepted(Event::GpuFailing { device: self.device(index) }),
             Step::MpsDied(index) => {
                 self.event(Event::MpsServerDied { device: self.device(index) });
             }
@@ -197,6 +207,8 @@ impl World {
             Event::EstimateReady { job, estimate: Box::default() },
             Event::JobExited { attempt, verdict: Verdict::Succeeded },
             Event::Checkpointed { attempt },
+            Event::StallSeen { attempt, stall: None },
+            Event::GpuFailing { device },
             Event::GpuLost { device },
             Event::GpuSampled { device, sample: Sample::new(self.now, MiB(1)) },
             Event::ProcessesSeen { device, processes: Vec::new() },

@@ -12,6 +12,7 @@ use crate::engine::gpus::activity::{activity_seen, complete};
 use crate::host_gpus::GpuSample;
 use crate::measure::UsageSample;
 use crate::store::{Change, UnixMillis};
+use crate::watch::gpu_sign;
 
 impl Accounting {
     /// Takes the samples of all GPUs.
@@ -48,6 +49,10 @@ impl Accounting {
         let owner = |pid| owners.get(&pid).map_or(Owner::Foreign { pid }, |attempt| Owner::Attempt(*attempt));
         let processes: Vec<ProcessUse> = counted.map(|process| ProcessUse { owner: owner(process.pid), memory: process.memory }).collect();
         self.meter.add(device, &usage);
+        let tenants = decisions.scheduler().fleet().device(device).map_or(&[][..], |device| &device.tenants);
+        for tenant in tenants {
+            attempts.gpu_seen(tenant.attempt, device, gpu_sign(tenant.attempt, &usage, activity, tenants.len()));
+        }
         self.minutes.take(device, wall, &sample);
         let starting = starting(decisions, &processes);
         // The core must know which processes there are before it decides by the sample.

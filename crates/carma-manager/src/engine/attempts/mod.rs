@@ -1,6 +1,7 @@
 //! Active attempts: reports of the executor, and verdicts.
 
 mod checkpoints;
+mod looks;
 mod order;
 mod verdict;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use carma_core::{AttemptId, Event, Fraction, JobId, ServerId, Signal};
 
 use self::checkpoints::CheckpointWatch;
+use self::looks::Looks;
 use super::decide::Decisions;
 use crate::executor::{Adopted, Executor, StartOrder};
 use crate::store::{StoredAttempt, UnixMillis};
@@ -28,6 +30,7 @@ pub(crate) struct ActiveAttempt {
     /// All its processes that were observed on GPUs.
     pids: BTreeSet<u32>,
     checkpoints: Option<CheckpointWatch>,
+    looks: Looks,
     /// Why the host could not start it yet.
     delayed: Option<String>,
 }
@@ -60,7 +63,8 @@ impl Attempts {
 
     /// An attempt is to be launched.
     pub(crate) fn add(&mut self, attempt: AttemptId, server: ServerId, launched: UnixMillis) {
-        let active = ActiveAttempt { launched, server, started: false, pids: BTreeSet::new(), checkpoints: None, delayed: None };
+        let (pids, looks) = (BTreeSet::new(), Looks::default());
+        let active = ActiveAttempt { launched, server, started: false, pids, checkpoints: None, looks, delayed: None };
         self.active.insert(attempt, active);
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use carma_core::{AttemptId, DeviceId, Event, Fraction, Seconds};
 use carma_gpu::{ProcessActivity, Reading};
 
+use super::Gpus;
 use crate::engine::decide::Decisions;
 use crate::measure::UsageSample;
 
@@ -13,11 +14,19 @@ const MAX_PERIOD: Seconds = Seconds::from_secs(10);
 /// Queries of the driver before an idle holder is due.
 const QUERIES: f64 = 10.0;
 
-/// How often the driver is asked for the activity of processes; unset while the rules do not need it.
-pub(crate) fn activity_period(decisions: &Decisions) -> Option<Duration> {
-    let rules = decisions.scheduler().config().idle_holders;
-    let soonest = rules.flag_after.into_iter().chain(rules.lend_after).min()?;
-    Some(decisions.clock.real(soonest.times(1.0 / QUERIES).min(MAX_PERIOD)))
+impl Gpus {
+    /// How often the driver is asked for the activity of processes; unset while neither the rules nor a quiet attempt need it.
+    pub(crate) fn activity_period(&self, decisions: &Decisions) -> Option<Duration> {
+        let rules = decisions.scheduler().config().idle_holders;
+        let suspects = self.suspects.then_some(MAX_PERIOD.times(QUERIES));
+        let soonest = rules.flag_after.into_iter().chain(rules.lend_after).chain(suspects).min()?;
+        Some(decisions.clock.real(soonest.times(1.0 / QUERIES).min(MAX_PERIOD)))
+    }
+
+    /// Notes whether attempts are quiet on GPUs where others work. True if that is new.
+    pub(crate) fn set_suspects(&mut self, suspects: bool) -> bool {
+        std::mem::replace(&mut self.suspects, suspects) != suspects
+    }
 }
 
 /// The activity of the attempts on a device. An attempt without processes there is inactive. If the driver does not report it, earlier values expire.
@@ -56,6 +65,7 @@ mod tests {
             temperature: None,
             clock: None,
             uncorrected: None,
+            throttling: std::collections::BTreeSet::new(),
             processes: vec![process(1), process(2)],
         };
         let activity =

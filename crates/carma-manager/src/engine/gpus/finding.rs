@@ -10,7 +10,7 @@ use super::report::GpuChange;
 use super::scans::Scan;
 use crate::engine::decide::Decisions;
 use crate::host_gpus::Devices;
-use crate::store::MachineChange;
+use crate::store::{Drained, MachineChange};
 
 impl Gpus {
     /// Lists the devices of the driver. Logs why others are not used.
@@ -33,7 +33,7 @@ impl Gpus {
         decisions: &mut Decisions,
         found: Devices,
         changes: &[MachineChange],
-        drained: impl IntoIterator<Item = DeviceId>,
+        drained: Vec<Drained>,
     ) -> Result<(), EventError> {
         self.devices = found;
         self.keep_mps_modes(decisions, changes);
@@ -45,8 +45,8 @@ impl Gpus {
         for device in self.devices.iter() {
             decisions.prepare(Event::GpuAttached(self.spec(device)))?;
         }
-        self.drained = drained.into_iter().collect();
-        for device in &self.drained {
+        self.drained = drained.into_iter().map(|drained| (drained.device, drained)).collect();
+        for device in self.drained.keys() {
             // An absent device is drained when it appears.
             let _ = decisions.prepare(Event::GpuDrained { device: *device });
         }
@@ -104,7 +104,7 @@ impl Gpus {
                 let _ = decisions.tell(Event::GpuAttached(self.spec(new)));
             }
             let whole = DeviceId { instance: None, ..new.id };
-            if self.drained.contains(&new.id) || self.drained.contains(&whole) {
+            if self.drained.contains_key(&new.id) || self.drained.contains_key(&whole) {
                 let _ = decisions.tell(Event::GpuDrained { device: new.id });
             }
             decisions.announce(format!("{} came: {}", new.id, new.name));

@@ -10,6 +10,7 @@ use super::Gpus;
 use crate::engine::decide::Decisions;
 use crate::host_gpus::LOCAL_SERVER;
 use crate::judge::{DeviceFacts, XidRecord};
+use crate::watch::Fault;
 
 /// Maximum number of errors kept per GPU.
 const MAX_XIDS: usize = 64;
@@ -32,17 +33,28 @@ impl Incidents {
     }
 }
 
+impl Incidents {
+    /// Whether the driver has reported an error of this GPU itself since then.
+    pub(super) fn any_fault(&self, device: DeviceId, since: Time) -> bool {
+        let of_gpu = |seen: &XidRecord| seen.at >= since && matches!(seen.xid.blame(), Blame::Gpu | Blame::Lost);
+        self.xids.get(&device).is_some_and(|seen| seen.iter().any(of_gpu))
+    }
+}
+
 impl Gpus {
     pub(crate) fn gpu_event(&mut self, decisions: &mut Decisions, server: ServerId, event: &GpuEvent) {
         let device = event.device.as_ref().and_then(|uuid| self.by_uuid(server, uuid));
         let what = device.map_or_else(|| "a GPU".to_owned(), |device| device.to_string());
         decisions.announce(format!("{what}: {}", event.incident));
         // Reported twice, by the driver and by a sample, a GPU is lost once: the core refuses the second.
+        if let (Some(device), Some(fault)) = (device, Fault::of(event.incident)) {
+            self.fault_seen(decisions, device, fault);
+        }
         let _ = match (event.incident, device) {
-            (Incident::Lost, Some(device)) => decisions.tell(Event::GpuLost { device }),
+            (Incident::Lost, Some(device)) => self.lost(decisions, device),
             (Incident::Xid(xid), Some(device)) => {
                 self.incidents.add_xid(device, XidRecord { xid, at: decisions.now(), pid: None });
-                if xid.blame() == Blame::Lost { decisions.tell(Event::GpuLost { device }) } else { Ok(()) }
+                if xid.blame() == Blame::Lost { self.lost(decisions, device) } else { Ok(()) }
             }
             (Incident::Back, Some(device)) => decisions.tell(Event::GpuRecovered { device }),
             (Incident::InstancesChanged, _) => {

@@ -1,6 +1,7 @@
 //! The GPUs: inventory, sharing modes, samples, and incidents.
 
 pub(crate) mod activity;
+mod faults;
 mod finding;
 pub(crate) mod incidents;
 pub(crate) mod memory_limits;
@@ -29,11 +30,12 @@ pub(crate) use self::report::{GpuChange, GpuReport, Reports};
 use self::sampling::Sampling;
 use self::scans::Scans;
 use super::decide::Decisions;
-use crate::configuration::GpuConfig;
+use crate::configuration::{GpuConfig, WatchConfig};
 use crate::host_gpus::{Device, Devices, ExcludedGpus, LOCAL_SERVER, Numbers};
 use crate::memory_limits::CannotLimit;
 use crate::pool::Pool;
-use crate::store::{Change, MachineChange, Store};
+use crate::store::{Change, Drained, MachineChange, Store};
+use crate::watch::FaultLog;
 use crate::world::World;
 
 /// The fixed settings.
@@ -48,6 +50,8 @@ pub(crate) struct GpuSetup {
     pub(crate) observes: bool,
     /// Why the memory of jobs cannot be limited here, whatever the driver; unset: it can.
     pub(crate) cannot_limit: Option<CannotLimit>,
+    /// When GPUs count as faulty.
+    pub(crate) watch: WatchConfig,
     /// The file that says which GPU has which number.
     pub(crate) numbers: PathBuf,
 }
@@ -60,7 +64,10 @@ pub(crate) struct Gpus {
     remote: BTreeMap<ServerId, Devices>,
     excluded: ExcludedGpus,
     /// Drained GPUs, present or not.
-    drained: BTreeSet<DeviceId>,
+    drained: BTreeMap<DeviceId, Drained>,
+    faults: FaultLog,
+    /// Attempts are quiet on GPUs where others work.
+    suspects: bool,
     numbers: Numbers,
     scans: Scans,
     sampling: Sampling,
@@ -82,7 +89,9 @@ impl Gpus {
             devices: Devices::default(),
             remote: BTreeMap::new(),
             excluded: ExcludedGpus::default(),
-            drained: BTreeSet::new(),
+            drained: BTreeMap::new(),
+            faults: FaultLog::default(),
+            suspects: false,
             scans: Scans::default(),
             sampling: Sampling::default(),
             incidents: Incidents::default(),
@@ -172,14 +181,14 @@ impl Gpus {
     /// Drains a GPU, or resumes it.
     pub(crate) fn drain(&mut self, decisions: &mut Decisions, device: DeviceId, drained: bool, by: &str) -> Result<(), EventError> {
         decisions.tell(if drained { Event::GpuDrained { device } } else { Event::GpuResumed { device } })?;
-        let change = if drained {
-            self.drained.insert(device);
-            Change::GpuDrained { device, at: decisions.wall() }
+        if drained {
+            self.note_drained(decisions, device, None);
         } else {
             self.drained.remove(&device);
-            Change::GpuResumed { device }
-        };
-        decisions.batch.changes.push(change);
+            // What was wrong is taken to be mended.
+            self.faults.forget(device);
+            decisions.batch.changes.push(Change::GpuResumed { device });
+        }
         decisions.announce(format!("{device} is {} by {by}", if drained { "drained" } else { "back in use" }));
         Ok(())
     }

@@ -9,7 +9,6 @@ use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
 
 use super::Gpus;
-use super::activity::activity_period;
 use super::report::{GpuChange, Reports};
 use crate::engine::decide::Decisions;
 use crate::host_gpus::{GpuSample, Sampled, Sampler, SamplerSetup};
@@ -56,7 +55,7 @@ impl Gpus {
 
     /// Samples what the rules need now.
     pub(crate) fn rules_changed(&self, decisions: &Decisions) {
-        self.sampling.sampler.as_ref().inspect(|sampler| sampler.ask_activity(activity_period(decisions)));
+        self.sampling.sampler.as_ref().inspect(|sampler| sampler.ask_activity(self.activity_period(decisions)));
     }
 
     /// Samples all devices now: something has changed on them.

@@ -62,6 +62,7 @@ impl View<'_> {
             gpus: job.spec.gpus,
             ran: self.decisions.now() - active.launched_at,
             progress: job.progress,
+            stall: active.stall,
         })
     }
 }

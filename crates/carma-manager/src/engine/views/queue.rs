@@ -1,6 +1,7 @@
 //! The list of the queue: an overview, or page by page.
 
-use carma_core::{Job, JobId, MiB, State, Time};
+use carma_core::{Active, Job, JobId, MiB, Stall, State, Time};
+use carma_format::duration;
 
 use super::{View, array_place, moment};
 use crate::api::{Counts, JobPrediction, MAX_ROWS, Queue, QueueCursor, QueuePart, QueueQuery, QueueRow};
@@ -148,10 +149,7 @@ impl<'a> View<'a> {
             State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } if self.setup.observes => {
                 Some("waits for a manager that launches: this one observes".to_owned())
             }
-            State::Starting(active) | State::Running(active) => active.idle.map(|idle| {
-                let minutes = (self.decisions.now() - idle.since).get() / 60.0;
-                format!("idle for {minutes:.0} min{}", if idle.lent { ", lent to others" } else { "" })
-            }),
+            State::Starting(active) | State::Running(active) => remark(active, self.decisions.now()),
             State::Done { .. } => None,
             _ => explain.then(explained).flatten(),
         };
@@ -177,4 +175,15 @@ impl<'a> View<'a> {
             reason,
         }
     }
+}
+
+/// What is remarkable about an attempt that runs.
+fn remark(active: &Active, now: Time) -> Option<String> {
+    let since = |time: Time| duration((now - time).get());
+    let stall = active.stall.map(|stall| match stall {
+        Stall::Hanging { since: time } => format!("hanging for {}", since(time)),
+        Stall::Slow { speed, .. } => format!("slow: {:.0} % of its earlier speed", speed.get() * 100.0),
+    });
+    let idle = || active.idle.map(|idle| format!("idle for {}{}", since(idle.since), if idle.lent { ", lent to others" } else { "" }));
+    stall.or_else(idle)
 }

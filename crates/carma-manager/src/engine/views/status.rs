@@ -9,11 +9,17 @@ use crate::store::UnixMillis;
 
 /// Maximum number of delayed attempts in the status: usually they have the same reason.
 const DELAYED_SHOWN: usize = 3;
+/// Maximum number of jobs in the status that hang or are slow: `carma queue` has all.
+const STALLED_SHOWN: usize = 5;
 
 impl View<'_> {
     pub(crate) fn status(self) -> Status {
         let fleet = self.decisions.scheduler().fleet();
-        let drained = fleet.devices().filter(|device| device.drained).map(|device| format!("{} is drained", device.id()));
+        let drained = fleet.devices().filter(|device| device.drained).map(|device| match self.gpus.faulty(device.id()) {
+            Some(faults) => format!("{} is drained because of its faults: {faults}", device.id()),
+            None => format!("{} is drained", device.id()),
+        });
+        let stalled = self.decisions.scheduler().jobs().filter_map(|job| Some(format!("{} {}", job.id(), job.state.active()?.stall?)));
         let lost = fleet.devices().filter(|device| device.lost).map(|device| format!("{} is lost", device.id()));
         let short = self.host.shortage().map(|shortage| format!("the host is short: {shortage}"));
         let orphaned = self.gpus.sampling().all().filter_map(|sample| {
@@ -33,6 +39,7 @@ impl View<'_> {
             .chain(lost)
             .chain(drained)
             .chain(orphaned)
+            .chain(stalled.take(STALLED_SHOWN))
             .chain(delayed.take(DELAYED_SHOWN));
         let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Status {

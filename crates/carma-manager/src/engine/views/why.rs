@@ -47,6 +47,10 @@ impl View<'_> {
     pub(crate) fn why(self, job: JobId) -> Result<Why, Problem> {
         let (scheduler, now) = (self.decisions.scheduler(), self.decisions.now());
         let mut explanation = scheduler.explain(job).map_err(|error| refused(&error))?;
+        if let Some(stall) = scheduler.job(job).and_then(|job| job.state.active()?.stall) {
+            let since = carma_format::duration((now - stall.since()).get());
+            return Ok(Why::new(explanation, now).with_summary(format!("{job} runs, and {stall} (for {since})")));
+        }
         if !self.setup.observes && !self.draining {
             let starts = self.prediction_for(job).starts;
             return Ok(Why::new(explanation, now).with_start(starts));

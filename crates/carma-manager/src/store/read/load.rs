@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use carma_core::{DeviceId, Job, JobId, Seconds, ServerId, Time};
+use carma_core::{Job, JobId, Seconds, ServerId, Time};
 use rusqlite::Row;
 
 use super::job::{StoredAttempt, attempts_where, read_attempt};
 use super::{Reader, number};
 use crate::cluster::{JoinedServer, Pilot, Pool};
 use crate::request::Owner;
-use crate::store::change::MachineChange;
+use crate::store::change::{Drained, MachineChange};
 use crate::store::columns::{Json, Named};
 use crate::store::error::StoreError;
 use crate::store::schema::{CLOCK, NEXT_SERVER};
@@ -69,15 +69,6 @@ fn read_unfinished(row: &Row<'_>) -> rusqlite::Result<UnfinishedJob> {
     Ok(UnfinishedJob { job, meta: JobMeta { name: row.get(2)?, owner, submitted: row.get(6)? } })
 }
 
-/// A drained device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Drained {
-    /// Which.
-    pub device: DeviceId,
-    /// Since when.
-    pub since: UnixMillis,
-}
-
 impl Reader {
     /// Everything that a restarted manager continues with.
     pub fn load(&self) -> Result<Loaded, StoreError> {
@@ -92,9 +83,9 @@ impl Reader {
                 jobs,
                 running,
                 unreadable: unreadable.into_iter().collect(),
-                drained: self.rows("SELECT device, since FROM drained ORDER BY device", [], |row| {
+                drained: self.rows("SELECT device, since, reason FROM drained ORDER BY device", [], |row| {
                     let Named(device) = row.get(0)?;
-                    Ok(Drained { device, since: row.get(1)? })
+                    Ok(Drained { device, since: row.get(1)?, reason: row.get(2)? })
                 })?,
                 servers: self.rows("SELECT server FROM servers ORDER BY id", [], |row| row.get(0).map(|Json(server)| server))?,
                 next_server: ServerId(self.run(|connection| number(connection, NEXT_SERVER))?.unwrap_or(1) as u32),

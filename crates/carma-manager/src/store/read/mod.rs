@@ -14,7 +14,7 @@ mod tallies;
 pub use history::{JobFilter, Span};
 pub use job::{JobHistory, JobReasons, StoredAttempt};
 pub(super) use limit::ReadLimit;
-pub use load::{Drained, JobMeta, Loaded, UnfinishedJob};
+pub use load::{JobMeta, Loaded, UnfinishedJob};
 pub use notifications::{NewEvents, StoredNotification};
 
 use std::path::{Path, PathBuf};

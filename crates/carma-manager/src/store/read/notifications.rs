@@ -58,7 +58,7 @@ impl Reader {
     pub fn notable_events_after(&self, sequence: u64, most: u32) -> Result<NewEvents, StoreError> {
         // In the order of events: there are many more jobs.
         let sql = "SELECT events.sequence, at, job, kind, body, uid FROM events CROSS JOIN jobs ON jobs.id = events.job
-            WHERE events.sequence > ?1 AND kind IN ('finished', 'requeued', 'idle') AND uid IN (SELECT uid FROM notifications)
+            WHERE events.sequence > ?1 AND kind IN ('finished', 'requeued', 'idle', 'stall') AND uid IN (SELECT uid FROM notifications)
             ORDER BY events.sequence LIMIT ?2";
         self.in_one_state(|| {
             let events = self.rows(sql, params![sequence, most], |row| Ok((row.get(5)?, read_event(row)?)))?;

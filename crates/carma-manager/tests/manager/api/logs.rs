@@ -29,6 +29,7 @@ fn under_way(lab: &Lab) -> (JobId, AttemptFolder) {
         stopping: None,
         needed: None,
         idle: None,
+        stall: None,
     });
     job.job.attempts = 1;
     lab.store.write([Change::JobChanged { job: Box::new(job.job), at: UnixMillis::now() }, started(id, 1)]).wait().unwrap();

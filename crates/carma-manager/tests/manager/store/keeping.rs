@@ -91,16 +91,17 @@ fn drained_gpus_and_changes_of_the_machine_are_there_until_undone() {
     let mode: MachineChange = serde_json::from_value(mode).unwrap();
     let mps = MachineChange::MpsDaemon { gpu: gpu.parse().unwrap(), pipes: "/run/pipes".into(), logs: "/run/logs".into() };
     let other = GPU.instance(1);
-    let drained = |device| Change::GpuDrained { device, at: NOW };
+    let faulty = |device| Drained { device, since: NOW, reason: Some("Xid 95".to_owned()) };
+    let drained = |device| Change::GpuDrained(faulty(device));
     let changes = [Change::MachineChanged(mode.clone()), Change::MachineChanged(mps.clone()), drained(GPU), drained(other), drained(GPU)];
     lab.open().write(changes).wait().unwrap();
     let store = lab.open();
     let loaded = store.reader().unwrap().load().unwrap();
     assert_eq!(loaded.machine_changes, [mode.clone(), mps.clone()]);
-    assert_eq!(loaded.drained, [Drained { device: GPU, since: NOW }, Drained { device: other, since: NOW }]);
+    assert_eq!(loaded.drained, [faulty(GPU), faulty(other)]);
     store.write([Change::MachineRestored(mode), Change::GpuResumed { device: GPU }]).wait().unwrap();
     let loaded = store.reader().unwrap().load().unwrap();
-    assert_eq!((loaded.machine_changes, loaded.drained), (vec![mps], vec![Drained { device: other, since: NOW }]));
+    assert_eq!((loaded.machine_changes, loaded.drained), (vec![mps], vec![faulty(other)]));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use carma_core::{Condition, MiB, RequestedMode};
+use carma_core::{Condition, MiB, OnHang, RequestedMode};
 use carma_manager::api::{AttemptDetail, CancelCause, JobDetail, JobPrediction};
 use carma_manager::request::{Activation, Resources, Schedule};
 use carma_manager::store::{Phase, StoredEvent, UnixMillis};
@@ -22,7 +22,10 @@ pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
         _ if job.phase == Phase::Estimating => "being estimated".to_owned(),
         (Some(outcome), _) => format!("{outcome}{}", job.cancelled.as_ref().map_or(String::new(), cancelled)),
         (None, Some(by)) if job.phase == Phase::Held => format!("{} by {by}", job.state),
-        (None, _) => job.state.to_string(),
+        (None, _) => match job.state.active().and_then(|active| active.stall) {
+            Some(stall) => format!("{}, and {stall}", job.state),
+            None => job.state.to_string(),
+        },
     };
     let head = format!("job {}{name} of {}: {state}", identity(job.id, job.array), job.owner.name);
     writeln!(output, "{}", wrapped_to(&printable(&head), WIDTH))?;
@@ -94,11 +97,21 @@ fn request(job: &JobDetail, zone: &TimeZone) -> Vec<Line> {
         ("output", request.output.as_deref().and_then(path)),
         ("errors", request.error.as_deref().and_then(path)),
         ("needs", Some(needs(&request.resources))),
+        ("if it hangs", (request.on_hang != OnHang::Report).then(|| on_hang(request.on_hang).to_owned())),
         ("schedule", schedule(&request.schedule, zone)),
         ("submitted", Some(moment(job.submitted, zone))),
         ("ended", job.ended.map(|at| format!("{}, {} later", moment(at, zone), duration(span(job.submitted, at))))),
         ("energy", job.energy.map(|joules| energy(joules.0))),
     ]
+}
+
+const fn on_hang(action: OnHang) -> &'static str {
+    match action {
+        OnHang::Report => "it is reported",
+        OnHang::Restart => "it is restarted",
+        OnHang::Fail => "it fails",
+        OnHang::Ignore => "nothing is done: it is not watched",
+    }
 }
 
 fn needs(resources: &Resources) -> String {

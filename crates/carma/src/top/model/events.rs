@@ -101,7 +101,8 @@ const fn severity(event: &JobEvent) -> Severity {
         // Time slices and moves to another GPU are not faults.
         JobEvent::Machine { .. }
         | JobEvent::Ended { .. }
-        | JobEvent::Requeued { reason: RequeueReason::After(_) | RequeueReason::Borrowed, .. } => Severity::Recovery,
+        | JobEvent::Stall { stall: Some(_), .. }
+        | JobEvent::Requeued { reason: RequeueReason::After(_) | RequeueReason::Borrowed | RequeueReason::Hung, .. } => Severity::Recovery,
         _ => Severity::Routine,
     }
 }

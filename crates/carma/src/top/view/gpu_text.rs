@@ -53,7 +53,8 @@ pub(super) fn state_text(gpu: &GpuDetail) -> String {
     };
     let parts = [
         gpu.lost.then(|| "LOST".to_owned()),
-        gpu.drained.then(|| "drained".to_owned()),
+        gpu.drained.then(|| if gpu.drained_for.is_some() { "drained: faults" } else { "drained" }.to_owned()),
+        (!gpu.throttling.is_empty()).then(|| "throttled".to_owned()),
         mode,
         (gpu.foreign > 0).then(|| format!("{} foreign", gpu.foreign)),
     ];
@@ -64,5 +65,8 @@ pub(super) fn state_text(gpu: &GpuDetail) -> String {
 pub(super) fn about(gpu: &GpuDetail) -> String {
     let closed = if gpu.closed.is_empty() { "takes jobs".to_owned() } else { gpu.closed.join("; ") };
     let host = gpu.node.as_deref().map(|node| format!(" on {}", printable(node))).unwrap_or_default();
-    format!("GPU {}{host} ({}): {closed}; counters: {}", devices([gpu.device]), gpu.name, gpu.counters)
+    let throttling: Vec<&str> = gpu.throttling.iter().map(|reason| reason.name()).collect();
+    let throttled = if throttling.is_empty() { String::new() } else { format!("; throttled: {}", throttling.join(", ")) };
+    let faults = gpu.drained_for.as_ref().map_or(String::new(), |faults| format!(" ({faults})"));
+    format!("GPU {}{host} ({}): {closed}{faults}{throttled}; counters: {}", devices([gpu.device]), gpu.name, gpu.counters)
 }

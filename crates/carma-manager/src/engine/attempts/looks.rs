@@ -1,0 +1,53 @@
+//! What is remembered of an attempt to see whether it gets on.
+
+use std::collections::HashMap;
+
+use carma_core::{AttemptId, DeviceId, Stall, Time};
+
+use super::Attempts;
+use crate::configuration::WatchConfig;
+use crate::executor::Executor;
+use crate::watch::{GpuSign, Look, StallWatch};
+
+/// The looks at one attempt.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    /// What its GPUs did for it in the last samples.
+    gpus: HashMap<DeviceId, GpuSign>,
+    watch: Option<StallWatch>,
+}
+
+impl Attempts {
+    /// What a GPU did for an attempt in a sample.
+    pub(crate) fn gpu_seen(&mut self, attempt: AttemptId, device: DeviceId, sign: GpuSign) {
+        if let Some(active) = self.active.get_mut(&attempt) {
+            active.looks.gpus.insert(device, sign);
+        }
+    }
+
+    /// What its GPUs did for it since the last call. A GPU that was not sampled is missing.
+    pub(crate) fn take_gpu_signs(&mut self, attempt: AttemptId) -> HashMap<DeviceId, GpuSign> {
+        self.active.get_mut(&attempt).map(|active| std::mem::take(&mut active.looks.gpus)).unwrap_or_default()
+    }
+
+    /// Takes a look at an attempt, if it runs. Returns whether it hangs or is slow.
+    pub(crate) fn look(
+        &mut self,
+        attempt: AttemptId,
+        before: Option<Stall>,
+        worked: bool,
+        now: Time,
+        config: &WatchConfig,
+        look: impl FnOnce(&dyn Executor) -> Look,
+    ) -> Option<Option<Stall>> {
+        let active = self.active.get_mut(&attempt).filter(|active| active.started)?;
+        let watch = active.looks.watch.get_or_insert_with(|| StallWatch::new(worked || before.is_some()));
+        Some(watch.look(look(self.executor.as_ref()), before, now, config))
+    }
+
+    /// Whether the activity of processes would tell if an attempt hangs.
+    pub(crate) fn has_suspects(&self, now: Time, config: &WatchConfig) -> bool {
+        let watches = self.active.values().filter_map(|active| active.looks.watch.as_ref());
+        watches.into_iter().any(|watch| watch.needs_activity(now, config))
+    }
+}
