@@ -15,7 +15,7 @@ use carma_core::MiB;
 use rustix::fs::{FsWord, statfs};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use self::hierarchy::Hierarchies;
+pub(super) use self::hierarchy::Hierarchies;
 pub use self::leaf::prepare_own_group;
 pub use self::limits::Enforced;
 use crate::attempt::HostLimits;
@@ -41,11 +41,10 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Creates a group with this unused name and these limits below that of this process; unset if that is not allowed.
-    pub(super) fn create(name: &str, limits: &HostLimits) -> Option<Self> {
-        let hierarchies = Hierarchies::own();
+    /// Creates a group with this unused name and these limits in these hierarchies; unset if that is not allowed.
+    pub(super) fn create(name: &str, hierarchies: &Hierarchies, limits: &HostLimits) -> Option<Self> {
         let main = hierarchies.homes().map(|home| home.join(format!("{PREFIX}{name}"))).find(|path| fs::create_dir(path).is_ok())?;
-        let (enforced, beside) = limits::apply(&main, &hierarchies, limits);
+        let (enforced, beside) = limits::apply(&main, hierarchies, limits);
         Some(Self { main, beside, enforced })
     }
 
@@ -108,7 +107,7 @@ impl Cgroup {
     /// Kills all its processes, and removes it when they are gone.
     pub(super) fn end(&self) {
         for _ in 0..TRIES {
-            let gone = self.folders().all(|folder| with_subgroups(folder).iter().rev().all(|group| removed(group)));
+            let gone = self.folders().all(|folder| removed(folder) || with_subgroups(folder).iter().rev().all(|group| removed(group)));
             if gone {
                 return;
             }
@@ -125,7 +124,7 @@ impl Cgroup {
 /// Which limits can be enforced for jobs of this process, tried on a group that is removed again.
 pub fn enforceable() -> Enforced {
     let limits = HostLimits { memory: Some(MiB(1024)), cpus: Some(1), processes: Some(1024), gpus: Some(Vec::new()) };
-    let group = Cgroup::create(&format!("probe-{}", std::process::id()), &limits);
+    let group = Cgroup::create(&format!("probe-{}", std::process::id()), &Hierarchies::own(), &limits);
     group.inspect(Cgroup::end).map(|group| group.enforced()).unwrap_or_default()
 }
 
@@ -166,7 +165,7 @@ mod tests {
         std::os::unix::fs::symlink("/sys/fs/cgroup", folder.path().join("carma-2-1")).unwrap();
         assert_eq!(Cgroup::at(&folder.path().join("carma-2-1"), &[]), None, "one that is not ours by another name");
         // Only if this process may create one.
-        if let Some(created) = Cgroup::create("1-1-test", &HostLimits::default()) {
+        if let Some(created) = Cgroup::create("1-1-test", &Hierarchies::own(), &HostLimits::default()) {
             let found = Cgroup::at(created.path(), created.beside()).unwrap();
             assert_eq!((&found.main, &found.beside), (&created.main, &created.beside));
             created.end();

@@ -17,7 +17,7 @@ use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest, Owner};
 use carma_manager::store::{JobHistory, Reader, Store};
 use carma_manager::submission::ValidJobs;
-use carma_manager::supervise::Enforced;
+use carma_manager::supervise::{Enforced, LaunchServer};
 use tempfile::TempDir;
 
 /// Long enough for the slowest machine.
@@ -65,6 +65,7 @@ impl Lab {
             driver: Some(Arc::new(driver)),
             world,
             program: program().to_owned(),
+            launch_server: Arc::new(LaunchServer::new(program())),
             local: true,
             observes: self.observes,
             enforced: Enforced::default(),
