@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 const MEMBERS: usize = 100;
 
 fuzz_target!(|text: &str| {
-    let now = date(2026, 11, 18).at(12, 0, 0, 0).to_zoned(TimeZone::UTC).expect("it is in range");
+    let now = || date(2026, 11, 18).at(12, 0, 0, 0).to_zoned(TimeZone::UTC).expect("it is in range");
     let caller = Caller { directory: "/home/ada".into(), environment: BTreeMap::new(), umask: None, now };
     for name in ["train.sh", "jobs.toml", "task.rad"] {
         let source = Source::Text { name, text, arguments: Vec::new() };

@@ -13,7 +13,7 @@ use crate::event::{JobEstimate, MemoryPart};
 use crate::host_gpus::LOCAL_SERVER;
 use crate::launch::{Assignment, HELPER_LIMITS, HelperFolders, HelperOutput, NotLaunched, look_up, plan, run_as, run_helper_while};
 use crate::request::{JobCommand, JobRequest, Owner};
-use crate::supervise::{AttemptFolder, Lifeline};
+use crate::supervise::{AttemptFolder, LaunchServer};
 
 /// The time limit of a static estimate.
 const STATIC_LIMIT: Duration = Duration::from_secs(30);
@@ -68,14 +68,13 @@ pub(crate) struct Estimator {
     program: PathBuf,
     /// One for each running estimate.
     folders: HelperFolders,
-    /// Estimates end with this process.
-    lifeline: Option<Arc<Lifeline>>,
+    launch_server: Arc<LaunchServer>,
 }
 
 impl Estimator {
     /// With a folder for running estimates.
-    pub(crate) fn new(program: PathBuf, folder: PathBuf, lifeline: Option<Arc<Lifeline>>) -> Self {
-        Self { program, folders: HelperFolders::new(folder), lifeline }
+    pub(crate) fn new(program: PathBuf, folder: PathBuf, launch_server: Arc<LaunchServer>) -> Self {
+        Self { program, folders: HelperFolders::new(folder), launch_server }
     }
 
     /// Estimates a job, as long as the result is needed; the error is for people.
@@ -111,10 +110,8 @@ impl Estimator {
             checkpoint_folder: PathBuf::new(),
         };
         let lookup = look_up(&request, user.as_ref(), &self.program).map_err(|error| format!("no estimate: {error}"))?;
-        let mut plan = plan(&assignment, &lookup).map_err(|error| format!("no estimate: {error}"))?;
-        plan.order.lease = self.lifeline.as_ref().map(|lifeline| lifeline.lease().to_owned());
-        run_helper_while(folder, &plan, &self.program, task.limit(), self.lifeline.as_deref(), is_needed)
-            .map_err(|error| format!("no estimate: {error}"))
+        let plan = plan(&assignment, &lookup).map_err(|error| format!("no estimate: {error}"))?;
+        run_helper_while(folder, plan, &self.launch_server, task.limit(), is_needed).map_err(|error| format!("no estimate: {error}"))
     }
 
     fn command(&self, task: &EstimateTask) -> Vec<String> {

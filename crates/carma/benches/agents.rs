@@ -65,6 +65,7 @@ fn agents(folder: &Path, count: usize, node: &str) {
         driver: Some(Arc::new(Driver::open(Some(&machine.library()), DEADLINE).unwrap())),
         world,
         program: program().to_owned(),
+        launch_program: program().to_owned(),
     };
     simulate(&setup, count).unwrap();
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use carma_manager::agent::{self, AgentEnd, AgentSetup, ManagerAddress};
 use carma_manager::places::Places;
+use carma_manager::supervise::THIS_PROGRAM;
 use clap::Args;
 
 use crate::up::LogArguments;
@@ -83,6 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         driver,
         world,
         program: std::env::current_exe().context("cannot say which program this is")?,
+        launch_program: THIS_PROGRAM.into(),
     };
     match agent::run(setup)? {
         AgentEnd::Done(reason) => {

@@ -11,8 +11,8 @@ use crate::configuration::ConfigArguments;
 use crate::manager::Manager;
 use crate::{
     agent, backup, calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual,
-    mig, mps, notify, policies, pool, profile, replay, report, sbatch, service, shim, simulate, submit, token, top, trace, trace_memory,
-    up, user_task, validate, web, what_if,
+    mig, mps, notify, policies, pool, profile, replay, report, sbatch, service, simulate, submit, token, top, trace, trace_memory, up,
+    user_task, validate, web, what_if,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -106,9 +106,6 @@ enum Command {
     },
     /// Print the manual's first page, or write all pages.
     Man(manual::ManArguments),
-    /// Run one attempt of a job under supervision.
-    #[command(hide = true)]
-    Shim(shim::Arguments),
     /// Do something in the folders of a user, as that user.
     #[command(hide = true)]
     UserTask(user_task::Arguments),
@@ -191,7 +188,6 @@ impl Cli {
             Command::Man(arguments) => manual::man(&arguments, Self::command(), output),
             Command::Notify(command) => notify::run(&command, output),
             Command::Deliver(arguments) => notify::deliver(&arguments, output),
-            Command::Shim(arguments) => shim::run(&arguments.folder),
             Command::UserTask(arguments) => user_task::run(&arguments, output),
             Command::Replay(arguments) => replay::run(&arguments, output),
             Command::Report(arguments) => report::run(&arguments, output),

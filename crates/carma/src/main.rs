@@ -45,7 +45,6 @@ mod what_if;
 mod world;
 
 use std::io::{ErrorKind, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -58,12 +57,8 @@ fn main() -> ExitCode {
     if let Some(code) = carma_emu::programs::play(name.as_ref(), &arguments) {
         return code;
     }
-    let done = match arguments.as_slice() {
-        // Runs for each attempt: parsing all other commands would take longer than the shim itself.
-        [word, folder] if word == "shim" && Path::new(folder).is_absolute() => shim::run(folder.as_ref()).map(|()| ExitCode::SUCCESS),
-        _ => cli::Cli::parse().run(),
-    };
-    match done {
+    let done = shim::run(&arguments).map(|done| done.map(|()| ExitCode::SUCCESS));
+    match done.unwrap_or_else(|| cli::Cli::parse().run()) {
         Ok(code) => code,
         // A reader may close our output early.
         Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {

@@ -63,8 +63,10 @@ pub struct AgentSetup {
     pub driver: Option<Arc<Driver>>,
     /// The kind of GPUs.
     pub world: World,
-    /// The program that becomes shims: this one.
+    /// The program that becomes estimators: this one.
     pub program: PathBuf,
+    /// The program of the launch server: this one, also when its file was replaced.
+    pub launch_program: PathBuf,
 }
 
 /// Why an agent ended.

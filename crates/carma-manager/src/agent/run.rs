@@ -22,7 +22,7 @@ use crate::heartbeat::Heartbeats;
 use crate::host;
 use crate::host_gpus::Sampled;
 use crate::link::{EstimateAnswer, FromAgent, Secret, ToAgent, random_name};
-use crate::supervise::{Lifeline, since_boot};
+use crate::supervise::{LaunchServer, Lifeline, since_boot};
 
 /// How long an agent tries to reach its manager before it has a lease.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -99,15 +99,16 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
     let (inbox, inputs) = channel();
     signals::watch(inbox.clone())?;
     let lifeline = Arc::new(Lifeline::new(setup.folder.join("lease"), PATIENCE)?);
-    let estimator = Estimator::new(setup.program.clone(), setup.folder.join("estimates"), Some(Arc::clone(&lifeline)));
+    let launch_server = Arc::new(LaunchServer::on_lifeline(&setup.launch_program, Arc::clone(&lifeline)));
+    let estimator = Estimator::new(setup.program.clone(), setup.folder.join("estimates"), Arc::clone(&launch_server));
     let requests = KnownRequests::default();
     let settings = LocalSettings {
         state: setup.folder.clone(),
         program: setup.program.clone(),
+        launch_server,
         processes: None,
         isolate_gpus: false,
         checkpoints: Some(setup.checkpoints.clone()),
-        lifeline: Some(Arc::clone(&lifeline)),
         world: setup.world.clone(),
         driver: None,
     };

@@ -50,11 +50,18 @@ impl EngineState {
     pub(crate) fn new(setup: Setup, store: Arc<Store>, handle: &Handle, executor: Executors) -> Result<Self, EngineError> {
         let Executors { all: executor, agents } = executor;
         let (state, settings) = (&setup.places.state, &setup.configuration.manager);
-        let notifier = NotifierHandle::start(setup.program.clone(), state.clone(), &settings.notifications, &store, store.reader()?)?;
+        let notifier = NotifierHandle::start(
+            (setup.program.clone(), Arc::clone(&setup.launch_server)),
+            state.clone(),
+            &settings.notifications,
+            &store,
+            store.reader()?,
+        )?;
         let inputs = handle.inputs.clone();
-        let estimates = Estimates::start(&setup.program, &settings.estimates, state, agents.clone(), move |order, estimated| {
-            inputs.send(Input::Estimated(order, estimated)).is_ok()
-        })?;
+        let estimates =
+            Estimates::start(&setup.program, &setup.launch_server, &settings.estimates, state, agents.clone(), move |order, estimated| {
+                inputs.send(Input::Estimated(order, estimated)).is_ok()
+            })?;
         let inputs = handle.inputs.clone();
         let predictions = Predictions::start(move |predicted| inputs.send(Input::Predicted(predicted)).is_ok())?;
         let gpu_setup = GpuSetup {

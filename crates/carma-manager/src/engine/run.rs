@@ -81,10 +81,10 @@ fn executors(setup: &Setup, store: &Store, handle: &Handle) -> Result<Executors,
     let settings = LocalSettings {
         state: setup.places.state.clone(),
         program: setup.program.clone(),
+        launch_server: Arc::clone(&setup.launch_server),
         processes: setup.configuration.manager.limits.processes_per_job,
         isolate_gpus: setup.configuration.manager.gpus.isolate,
         checkpoints: None,
-        lifeline: None,
         world: setup.world.clone(),
         driver: setup.driver.clone(),
     };

@@ -7,7 +7,7 @@ use carma_gpu::Driver;
 
 use crate::configuration::Configuration;
 use crate::places::Places;
-use crate::supervise::Enforced;
+use crate::supervise::{Enforced, LaunchServer};
 use crate::world::World;
 
 /// Everything an engine needs to start.
@@ -21,8 +21,10 @@ pub struct Setup {
     pub driver: Option<Arc<Driver>>,
     /// The kind of GPUs.
     pub world: World,
-    /// The program that becomes shims and estimators: this one.
+    /// The program that becomes estimators: this one.
     pub program: PathBuf,
+    /// Starts shims.
+    pub launch_server: Arc<LaunchServer>,
     /// Jobs run on this host too. Otherwise only on the servers of agents.
     pub local: bool,
     /// Observe and explain, but launch nothing.

@@ -4,6 +4,7 @@ use std::fs::{File, symlink_metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use carma_core::AttemptId;
 use rustix::fs::OFlags;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::{Ended, Exit};
 use crate::launch::remove_container;
-use crate::supervise::AttemptFolder;
+use crate::supervise::{AttemptFolder, LaunchServer};
 use crate::untrusted::open_file;
 
 /// Bytes of each log that a verdict uses.
@@ -38,11 +39,11 @@ pub(crate) struct Leftovers {
 }
 
 impl Leftovers {
-    /// Gathers the leftovers of an ended or lost attempt. `program` is the shim's program.
-    pub(super) fn gather(attempt: AttemptId, folder: &AttemptFolder, ended: Option<Ended>, program: &Path) -> Self {
+    /// Gathers the leftovers of an ended or lost attempt.
+    pub(super) fn gather(attempt: AttemptId, folder: &AttemptFolder, ended: Option<Ended>, server: &Arc<LaunchServer>) -> Self {
         if ended.is_none() {
             // The container belongs to a daemon, and the supervisors that would remove it are gone.
-            remove_container(folder, program);
+            remove_container(folder, server);
         }
         let killed = ended.as_ref().is_some_and(|ended| matches!(ended.exit, Exit::Signal(9) | Exit::Code(KILLED)));
         Self {

@@ -13,7 +13,7 @@ use super::memory_limits::{Limited, Unlimited, limit};
 use crate::attempt::HostLimits;
 use crate::launch::{Assignment, NotLaunched, Prepared, checkpoint_folder, look_up, plan, run_as};
 use crate::request::JobRequest;
-use crate::supervise::{AttemptFolder, AttemptState, Cgroup, FolderError, Lifeline, find};
+use crate::supervise::{AttemptFolder, AttemptState, Cgroup, FolderError, LaunchServer, find};
 use crate::untrusted::remove_tree;
 use crate::world::World;
 
@@ -25,16 +25,16 @@ const SHIM_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct LocalSettings {
     /// The folder of the manager's state.
     pub(crate) state: PathBuf,
-    /// The program that becomes shims.
+    /// The program that looks into folders of users, as these users.
     pub(crate) program: PathBuf,
+    /// Starts shims.
+    pub(crate) launch_server: Arc<LaunchServer>,
     /// The most processes and threads of a job.
     pub(crate) processes: Option<u64>,
     /// Jobs cannot open the device files of other GPUs.
     pub(crate) isolate_gpus: bool,
     /// The folder with a folder of checkpoints for each job; unset: beside the attempts. Agents use one that all servers share.
     pub(crate) checkpoints: Option<PathBuf>,
-    /// Attempts end with this process.
-    pub(crate) lifeline: Option<Arc<Lifeline>>,
     pub(crate) world: World,
     /// The driver that limits the memory of attempts; unset: none does.
     pub(crate) driver: Option<Arc<Driver>>,
@@ -77,7 +77,6 @@ pub(super) fn start(order: &StartOrder, mut request: JobRequest, settings: &Loca
     };
     let lookup = look_up(&request, user.as_ref(), &settings.program).map_err(NotLaunched::Job)?;
     let mut plan = plan(&assignment, &lookup).map_err(|error| NotLaunched::Job(error.to_string()))?;
-    plan.order.lease = settings.lifeline.as_ref().map(|lifeline| lifeline.lease().to_owned());
     if folder.path().exists() {
         match find(&folder) {
             // A launch that was interrupted before its shim began left an unused folder.
@@ -95,7 +94,7 @@ pub(super) fn start(order: &StartOrder, mut request: JobRequest, settings: &Loca
     let prepared = Prepared::new(folder).map_err(NotLaunched::by_host)?;
     let Limited { group, unlimited } = limit(order, &plan.order, settings.driver.as_deref())?;
     plan.order.group = group.as_ref().map(|group| group.folders().clone());
-    let launched = prepared.launch_on(&plan, &settings.program, settings.lifeline.as_deref());
+    let launched = prepared.launch(plan, &settings.launch_server);
     launched.map(|_| unlimited).map_err(|error| {
         group.iter().for_each(Cgroup::end);
         NotLaunched::by_host(error)

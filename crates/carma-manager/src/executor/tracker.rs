@@ -181,7 +181,7 @@ impl Tracker {
             }
             Err(error) => return self.unclear(attempt, &error.to_string()),
         };
-        let leftovers = Leftovers::gather(attempt, &self.folder(attempt), ended, &self.settings.program);
+        let leftovers = Leftovers::gather(attempt, &self.folder(attempt), ended, &self.settings.launch_server);
         (self.report)(Report::Ended(Box::new(leftovers)));
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use thiserror::Error;
 use super::plan::Plan;
 use super::start::{LaunchError, Prepared};
 use crate::attempt::{Exit, HostLimits, Order};
-use crate::supervise::{AttemptFolder, AttemptState, CLEANUP_TIMEOUT, FolderError, Lifeline, find};
+use crate::supervise::{AttemptFolder, AttemptState, CLEANUP_TIMEOUT, FolderError, LaunchServer, find};
 use crate::untrusted::{open_file, remove_tree};
 
 /// Timeout for a killed helper to end. One that is stuck in the kernel takes longer.
@@ -88,29 +89,32 @@ impl HelperFolders {
 }
 
 /// Runs a helper in a new folder to its end, or kills it at its time limit. The caller removes the folder.
-pub fn run_helper(folder: &AttemptFolder, plan: &Plan, program: &Path, limit: Duration) -> Result<HelperOutput, HelperError> {
-    run_helper_while(folder, plan, program, limit, None, || true)
+pub fn run_helper(folder: &AttemptFolder, plan: Plan, server: &LaunchServer, limit: Duration) -> Result<HelperOutput, HelperError> {
+    run_helper_while(folder, plan, server, limit, || true)
 }
 
-/// The same, as long as its result is needed and its lifeline holds. All of its processes are killed otherwise.
+/// The same, as long as its result is needed. All of its processes are killed otherwise.
 pub(crate) fn run_helper_while(
     folder: &AttemptFolder,
-    plan: &Plan,
-    program: &Path,
+    plan: Plan,
+    server: &LaunchServer,
     limit: Duration,
-    lifeline: Option<&Lifeline>,
     is_needed: impl Fn() -> bool,
 ) -> Result<HelperOutput, HelperError> {
-    Prepared::new(folder.clone())?.launch_on(plan, program, lifeline)?;
+    let log_limit = plan.order.log_limit;
+    Prepared::new(folder.clone())?.launch(plan, server)?;
     match wait(folder, limit, &is_needed)? {
         AttemptState::Ended(ended) => {
             if let Exit::NotStarted(reason) = ended.exit {
                 return Err(HelperError::NotStarted(reason));
             }
-            // The user owns the logs and may have enlarged them.
-            let read = |path: &Path| {
-                let mut bytes = Vec::new();
-                open_file(path)?.take(plan.order.log_limit).read_to_end(&mut bytes).map(|_| bytes)
+            // One that printed nothing has no log.
+            let read = |path: &Path| match open_file(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+                file => {
+                    let mut bytes = Vec::new();
+                    file?.take(log_limit).read_to_end(&mut bytes).map(|_| bytes)
+                }
             };
             Ok(HelperOutput { output: read(&folder.output())?, errors: read(&folder.errors())? })
         }
@@ -143,7 +147,7 @@ pub(crate) fn removal_folder(folder: &AttemptFolder) -> AttemptFolder {
 }
 
 /// Removes the container of an attempt whose supervisors are gone, as its user, from its own thread: a daemon may be slow.
-pub fn remove_container(folder: &AttemptFolder, program: &Path) {
+pub fn remove_container(folder: &AttemptFolder, server: &Arc<LaunchServer>) {
     let Ok(Some(order)) = folder.order() else { return };
     let Some(command) = order.afterwards else { return };
     let order = Order {
@@ -157,8 +161,8 @@ pub fn remove_container(folder: &AttemptFolder, program: &Path) {
         terminal: None,
         ..order
     };
-    let (folder, program) = (removal_folder(folder), program.to_owned());
-    let run = move || run_helper(&folder, &Plan { order, script: None }, &program, CLEANUP_TIMEOUT);
+    let (folder, server) = (removal_folder(folder), Arc::clone(server));
+    let run = move || run_helper(&folder, Plan { order, script: None }, &server, CLEANUP_TIMEOUT);
     // Without a thread the container stays, as when its daemon refuses.
     let _ = thread::Builder::new().name("removal".to_owned()).spawn(run);
 }

@@ -1,16 +1,15 @@
 //! Starting a shim in the background.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use thiserror::Error;
 
 use super::plan::Plan;
-use crate::supervise::{AttemptFolder, FolderError, Lifeline};
+use crate::attempt::Order;
+use crate::supervise::{AttemptFolder, FolderError, LaunchServer, LaunchServerError};
 
 /// Why an attempt could not be handed to a shim.
 #[derive(Debug, Error)]
@@ -26,17 +25,9 @@ pub enum LaunchError {
     /// Its order could not be written.
     #[error(transparent)]
     Order(#[from] FolderError),
-    /// The program could not be run.
-    #[error("cannot run {program} as a shim: {source}")]
-    Program {
-        /// The program.
-        program: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// It ran, and did not become a shim.
-    #[error("the shim did not start: {0}")]
-    Refused(String),
+    /// The launch server did not start it.
+    #[error(transparent)]
+    Server(#[from] LaunchServerError),
 }
 
 /// A new folder for an attempt, locked from the beginning: until this is dropped or launched, the attempt does not count as lost.
@@ -63,40 +54,24 @@ impl Prepared {
         Ok(Self { folder, lock })
     }
 
-    /// Hands the attempt to a shim (`program shim FOLDER`), and returns when the shim runs in the background.
-    pub fn launch(self, plan: &Plan, program: &Path) -> Result<AttemptFolder, LaunchError> {
-        self.launch_on(plan, program, None)
-    }
-
-    /// The same for an attempt that ends with its lifeline.
-    pub(crate) fn launch_on(self, plan: &Plan, program: &Path, lifeline: Option<&Lifeline>) -> Result<AttemptFolder, LaunchError> {
-        let folder = self.folder;
-        let owner = plan.order.user.as_ref().map(|user| (user.uid, user.gid));
-        if let Some(script) = &plan.script {
+    /// Hands the attempt to a shim, and returns when the shim runs in the background.
+    pub fn launch(self, plan: Plan, server: &LaunchServer) -> Result<AttemptFolder, LaunchError> {
+        let Self { folder, lock } = self;
+        let Plan { order, script } = plan;
+        let owner = order.user.as_ref().map(|user| (user.uid, user.gid));
+        if let Some(script) = &script {
             write_script(&folder.script(), script, owner).map_err(|source| LaunchError::Folder { path: folder.script(), source })?;
         }
-        if plan.order.afterwards.is_some() {
+        if order.afterwards.is_some() {
             let path = folder.container_folder();
             create_user_folder(&path, owner).map_err(|source| LaunchError::Folder { path, source })?;
         }
-        if let Some(path) = plan.order.checkpoint_folder.clone().filter(|path| !path.exists()) {
+        if let Some(path) = order.checkpoint_folder.clone().filter(|path| !path.exists()) {
             create_user_folder(&path, owner).map_err(|source| LaunchError::Folder { path, source })?;
         }
-        folder.write_order(&plan.order)?;
-        let refused = |source| LaunchError::Program { program: program.to_owned(), source };
-        let log = OpenOptions::new().append(true).create(true).mode(0o600).open(folder.supervisor_log()).map_err(refused)?;
-        let mut command = Command::new(program);
-        command.arg("shim").arg(folder.path()).current_dir("/");
-        // In its own process group, Ctrl-C in the manager's terminal does not end it.
-        command
-            .process_group(0)
-            .stdin(Stdio::from(self.lock))
-            .stdout(lifeline.map_or_else(|| Ok(Stdio::null()), Lifeline::end_for_guards).map_err(refused)?)
-            .stderr(Stdio::from(log));
-        if command.status().map_err(refused)?.success() {
-            return Ok(folder);
-        }
-        Err(LaunchError::Refused(fs::read_to_string(folder.supervisor_log()).unwrap_or_default().trim().to_owned()))
+        folder.create_order(&Order { lease: server.lease().map(Path::to_owned), ..order })?;
+        server.start_supervisors(&folder, &lock)?;
+        Ok(folder)
     }
 }
 

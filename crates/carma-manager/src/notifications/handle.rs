@@ -13,6 +13,7 @@ use super::test_messages::Reply;
 use crate::configuration::NotificationConfig;
 use crate::request::Owner;
 use crate::store::{Reader, Store, UnixMillis};
+use crate::supervise::LaunchServer;
 
 /// A handle to the notifier. Dropping it ends the thread, after a short wait for messages in flight.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub(crate) struct NotifierHandle {
 impl NotifierHandle {
     /// Starts the thread. Messages in flight have folders below the manager's state.
     pub(crate) fn start(
-        program: PathBuf,
+        programs: (PathBuf, Arc<LaunchServer>),
         state: PathBuf,
         settings: &NotificationConfig,
         store: &Arc<Store>,
@@ -37,7 +38,7 @@ impl NotifierHandle {
             return Ok(Self { thread: None, awake });
         }
         let (commands, arriving) = channel();
-        let notifier = Notifier::new(program, state, settings, (Arc::clone(store), reader), commands.clone(), Arc::clone(&awake));
+        let notifier = Notifier::new(programs, state, settings, (Arc::clone(store), reader), commands.clone(), Arc::clone(&awake));
         let thread = thread::Builder::new().name("notifier".to_owned()).spawn(move || notifier.run(&arriving))?;
         Ok(Self { thread: Some((commands, thread)), awake })
     }

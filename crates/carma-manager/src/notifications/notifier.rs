@@ -20,6 +20,7 @@ use crate::configuration::NotificationConfig;
 use crate::event::JobEvent;
 use crate::request::Owner;
 use crate::store::{Change, NewEvent, Reader, Store, StoreError, StoredEvent, StoredNotification, UnixMillis};
+use crate::supervise::LaunchServer;
 
 /// Events that are older than this when the manager starts are not sent any more.
 const MAX_AGE: Duration = Duration::from_secs(3600);
@@ -79,7 +80,7 @@ pub(super) struct Notifier {
 
 impl Notifier {
     pub(super) fn new(
-        program: PathBuf,
+        (program, launch_server): (PathBuf, Arc<LaunchServer>),
         state: PathBuf,
         settings: &NotificationConfig,
         (store, reader): (Arc<Store>, Reader),
@@ -91,7 +92,7 @@ impl Notifier {
         Self {
             store,
             reader,
-            sender: Arc::new(MessageSender::new(program, state.join("notifications"))),
+            sender: Arc::new(MessageSender::new(program, launch_server, state.join("notifications"))),
             state,
             server: hostname.trim().to_owned(),
             outbox: Outbox::new(RateLimit { gather: span(settings.gather_seconds), every: span(settings.every_seconds) }),

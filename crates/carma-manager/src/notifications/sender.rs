@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use carma_core::{AttemptId, JobId};
@@ -12,7 +13,7 @@ use super::message::{Message, one_line};
 use crate::attempt::{Order, RunAs};
 use crate::launch::{CHECKPOINT_SIGNAL, HELPER_LIMITS, HelperFolders, HelperOutput, NotLaunched, Plan, run_as, run_helper};
 use crate::request::Owner;
-use crate::supervise::AttemptFolder;
+use crate::supervise::{AttemptFolder, LaunchServer};
 
 /// The time limit of a message.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -29,14 +30,15 @@ const PROXIES: [&str; 8] = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"
 #[derive(Debug)]
 pub(super) struct MessageSender {
     program: PathBuf,
+    launch_server: Arc<LaunchServer>,
     /// Every message in flight has one.
     folders: HelperFolders,
 }
 
 impl MessageSender {
     /// Messages that an earlier manager left in flight are ended and sent again.
-    pub(super) fn new(program: PathBuf, folder: PathBuf) -> Self {
-        Self { program, folders: HelperFolders::new(folder) }
+    pub(super) fn new(program: PathBuf, launch_server: Arc<LaunchServer>, folder: PathBuf) -> Self {
+        Self { program, launch_server, folders: HelperFolders::new(folder) }
     }
 
     /// Sends a message to a user. The error has no secret in it.
@@ -74,7 +76,7 @@ impl MessageSender {
         };
         // The message is in a file that only the user can read.
         let script = Some(serde_json::to_string(message).map_err(|error| error.to_string())?);
-        run_helper(folder, &Plan { order, script }, &self.program, LIMIT).map_err(|error| error.to_string())
+        run_helper(folder, Plan { order, script }, &self.launch_server, LIMIT).map_err(|error| error.to_string())
     }
 }
 

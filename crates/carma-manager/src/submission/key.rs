@@ -126,7 +126,7 @@ pub static KEYS: [Key; 33] = [
     Key::valued(WHEN, "after", "JOBS", "Start after these jobs succeeded: 12,last,@name; with :any after it, however it ended. Slurm's afterok:12:13 and afterany:12 are read too",
         |draft, text| { draft.request.schedule.after = after(text)?; Ok(()) }).or(Some('d'), &["dependency"]),
     Key::valued(WHEN, "begin", "WHEN", "Not before: now+1hour, 16:00, 2027-01-31T08:00, in your time zone",
-        |draft, text| { draft.request.schedule.begin = Some(begin(text, &draft.caller.now)?); Ok(()) }).or(Some('b'), &[]),
+        |draft, text| { draft.request.schedule.begin = Some(begin(text, &(draft.caller.now)())?); Ok(()) }).or(Some('b'), &[]),
     Key::switch(WHEN, "hold", "Wait until released",
         |draft, _| { draft.request.schedule.hold = true; Ok(()) }).or(Some('H'), &[]),
     Key::switch(WHEN, "interactive", "Give it this terminal; without a command it is your shell",

@@ -12,7 +12,7 @@ use rustix::process::Pid;
 
 use super::folder::{AttemptFolder, Checkpointed};
 use super::fork::{fork_as_user, is_ready};
-use super::shim::log_line;
+use super::supervisor_log::log_line;
 use crate::attempt::Order;
 
 /// The time between two scans.

@@ -19,8 +19,17 @@ pub fn keep_exits_of_children() -> io::Result<()> {
     reset(libc::SIGCHLD)
 }
 
-#[expect(unsafe_code, reason = "signals of the C library")]
+/// Lets the kernel reap children when they end.
+pub(super) fn ignore_exits_of_children() -> io::Result<()> {
+    set(libc::SIGCHLD, libc::SIG_IGN)
+}
+
 fn reset(signal: libc::c_int) -> io::Result<()> {
-    // SAFETY: the default effect runs no code of ours.
-    if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+    set(signal, libc::SIG_DFL)
+}
+
+#[expect(unsafe_code, reason = "signals of the C library")]
+fn set(signal: libc::c_int, effect: libc::sighandler_t) -> io::Result<()> {
+    // SAFETY: neither effect runs code of ours.
+    if unsafe { libc::signal(signal, effect) } == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -202,7 +202,14 @@ impl AttemptFolder {
         self.read("shim.pid")
     }
 
-    /// Writes the order.
+    /// Writes the order, before there are readers.
+    pub(crate) fn create_order(&self, order: &Order) -> Result<(), FolderError> {
+        let path = self.order_file();
+        let text = text(&path, order)?;
+        private(&path).and_then(|mut file| file.write_all(&text)).map_err(|source| FolderError::Refused { path, source })
+    }
+
+    /// Replaces the order.
     pub(crate) fn write_order(&self, order: &Order) -> Result<(), FolderError> {
         self.write("order.json", order)
     }
@@ -223,11 +230,15 @@ impl AttemptFolder {
     /// Readers see all of it or nothing. A power cut may lose it, and ends every process that it names.
     fn write(&self, name: &str, content: &impl Serialize) -> Result<(), FolderError> {
         let path = self.0.join(name);
-        let text = serde_json::to_vec(content).map_err(|source| FolderError::Damaged { path: path.clone(), source })?;
+        let text = text(&path, content)?;
         let new = self.0.join(format!("{name}.new"));
         let written = private(&new).and_then(|mut file| file.write_all(&text)).and_then(|()| fs::rename(&new, &path));
         written.map_err(|source| FolderError::Refused { path, source })
     }
+}
+
+fn text(path: &Path, content: &impl Serialize) -> Result<Vec<u8>, FolderError> {
+    serde_json::to_vec(content).map_err(|source| FolderError::Damaged { path: path.to_owned(), source })
 }
 
 /// The content of a small file that a job wrote below this folder; none if it is longer or not a plain file.

@@ -2,14 +2,14 @@
 //!
 //! Files that the user controls are used only by such processes: one that blocks delays nothing else, and quotas and reserved blocks of the disk hold.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::process::exit;
 use std::time::Instant;
 
 use nix::sys::signal::SigSet;
-use nix::unistd::{ForkResult, close, fork};
+use nix::unistd::{ForkResult, close, dup2_stdin, fork};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -41,6 +41,11 @@ pub(super) fn close_files_except(kept: &[BorrowedFd<'_>]) {
     for file in open.into_iter().filter(|file| *file > 2 && !kept.contains(file)) {
         let _ = close(file);
     }
+}
+
+/// Replaces standard input by an empty one.
+pub(super) fn close_standard_input() -> io::Result<()> {
+    Ok(dup2_stdin(File::open("/dev/null")?)?)
 }
 
 /// Forks a process with the rights and the umask of the job's user, and with these files only. It does its work and ends. The caller must have one

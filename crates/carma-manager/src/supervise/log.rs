@@ -44,7 +44,8 @@ impl Gap {
 /// limit. The file is a complete log at any time, also after a crash.
 pub(super) struct BoundedLog {
     path: PathBuf,
-    file: File,
+    /// Made with the first output.
+    file: Option<File>,
     size: u64,
     limit: u64,
     /// Where the last part begins, and how much is missing before it.
@@ -56,9 +57,9 @@ pub(super) struct BoundedLog {
 
 impl BoundedLog {
     /// An empty log that only the supervisor's own user may read: others read it through the manager.
-    pub(super) fn create(path: PathBuf, limit: u64) -> io::Result<Self> {
-        let (file, limit) = (private(&path)?, limit.max(MIN_LIMIT));
-        Ok(Self { path, file, size: 0, limit, end_begins: limit / 2, left_out: 0, failed: None })
+    pub(super) fn new(path: PathBuf, limit: u64) -> Self {
+        let limit = limit.max(MIN_LIMIT);
+        Self { path, file: None, size: 0, limit, end_begins: limit / 2, left_out: 0, failed: None }
     }
 
     /// Appends. A full disk costs some of the log, not the job.
@@ -85,7 +86,11 @@ impl BoundedLog {
 
     fn add(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = usize::try_from(self.limit - self.size).unwrap_or(usize::MAX);
-        let added = self.file.write(&bytes[..bytes.len().min(room)])?;
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(private(&self.path)?),
+        };
+        let added = file.write(&bytes[..bytes.len().min(room)])?;
         if added == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
@@ -105,7 +110,7 @@ impl BoundedLog {
         file.write_all(line.as_bytes())?;
         copy(old, self.size - end, end, &mut file)?;
         fs::rename(&new, &self.path)?;
-        self.file = file;
+        self.file = Some(file);
         self.end_begins = beginning + line.len() as u64;
         self.size = self.end_begins + end;
         self.left_out = left_out;
@@ -126,7 +131,7 @@ mod tests {
     fn written(limit: u64, pieces: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stdout.log");
-        let mut log = BoundedLog::create(path.clone(), limit).unwrap();
+        let mut log = BoundedLog::new(path.clone(), limit);
         for piece in pieces {
             log.write(&piece);
             assert!(fs::metadata(&path).unwrap().len() <= limit);
@@ -162,8 +167,8 @@ mod tests {
     fn a_log_that_cannot_be_written_says_so_later() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stdout.log");
-        let mut log = BoundedLog::create(path.clone(), 4096).unwrap();
-        let good = std::mem::replace(&mut log.file, File::options().write(true).open("/dev/full").unwrap());
+        let mut log = BoundedLog::new(path.clone(), 4096);
+        let good = log.file.replace(File::options().write(true).open("/dev/full").unwrap());
         log.write(b"lost");
         log.file = good;
         log.write(b"kept");

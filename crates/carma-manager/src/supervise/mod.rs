@@ -1,17 +1,24 @@
 //! Supervised attempts: a small process (the shim) runs each, keeps its logs, and records how it ended.
 //!
 //! ```text
-//!  manager ── spawns ──► carma shim FOLDER ── forks ──► guard ── forks ──► shim ── runs ──► the job
-//!     │                   (ends when the                 │ kills what is    │ logs, signals, exit.json
-//!     │                    shim runs)                    │ left of the job  │
-//!     └── finds and signals them through FOLDER ◄────────┴──────────────────┘
-//!                                                        └── forks ──► processes of the user: write to `--output`, look for checkpoints
+//!  manager ── request ──► launch server ── forks ──► guard ── forks ──► shim ── runs ──► the job
+//!     │  (folder, lock)    (one for all)              │ kills what is    │ logs, signals, exit.json
+//!     │                                               │ left of the job  │
+//!     └── finds and signals them through the folder ◄─┴──────────────────┘
+//!                                                     └── forks ──► processes of the user: write to `--output`, look for checkpoints
 //! ```
 //!
-//! The manager locks FOLDER before it spawns anything, and guard and shim inherit the lock. It is free only when all of them are gone: an attempt
+//! The manager locks the folder before it requests anything, and guard and shim get the lock. It is free only when all of them are gone: an attempt
 //! whose lock is free and that has no recorded exit is lost, and never starts again. The lock works on local disks only.
 //!
+//! An attempt has few files: `lock`, `order.json`, `shim.pid` (guard, shim and control group) and `exit.json`. Logs are made with their first line, and
+//! processes of the user are forked only for what the order needs.
+//!
+//! The record of the exit survives a crash of the manager. It survives a power cut if the manager was gone when the job ended: then the shim syncs it.
+//! A manager that is there writes the end into its own store before it acts, and that write is synced.
+//!
 //! Which process dies with which:
+//! - The launch server ends with its manager. Attempts continue, as they do when the launch server is killed (`launch_server`).
 //! - The first process ended: everything it left behind is killed before the exit is recorded.
 //! - The shim was killed: the guard inherits all of its descendants, even detached ones, and kills them.
 //! - The guard was killed: the shim continues.
@@ -32,6 +39,7 @@ mod dispositions;
 mod folder;
 mod fork;
 mod guard;
+mod launch_server;
 mod lifeline;
 mod log;
 mod output_copy;
@@ -44,6 +52,7 @@ mod shim;
 mod signals;
 mod state;
 mod stream;
+mod supervisor_log;
 mod user_processes;
 mod watch;
 
@@ -54,6 +63,7 @@ pub use connect::connect_terminal;
 pub use dispositions::keep_exits_of_children;
 pub use folder::{AttemptFolder, FolderError};
 pub use guard::{ShimError, run};
+pub use launch_server::{LaunchServer, LaunchServerError, THIS_PROGRAM, serve};
 pub(crate) use lifeline::{Lifeline, since_boot};
 pub(crate) use log::Gap;
 pub use owners::Owners;

@@ -1,8 +1,7 @@
 //! The shim: runs the job, keeps its output, passes signals on, and records how it ended.
 
-use std::fmt;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -19,6 +18,7 @@ use super::processes::kill_descendants;
 use super::running::RunningJob;
 use super::signals::SignalPlan;
 use super::stream::Stream;
+use super::supervisor_log::log_line;
 use super::user_processes::UserProcesses;
 use crate::attempt::{Ended, Exit, Order};
 
@@ -62,11 +62,6 @@ pub(super) fn supervise(
     }
 }
 
-/// Writes to the shim's own log. A full disk must not end a shim, as `eprintln!` would.
-pub(super) fn log_line(text: fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{text}");
-}
-
 /// Kills and removes all leftovers of an attempt.
 pub(super) fn clean_up(order: &Order, cgroup: Option<&Cgroup>) {
     kill_descendants(cgroup);
@@ -91,8 +86,7 @@ pub(super) fn clean_up(order: &Order, cgroup: Option<&Cgroup>) {
 fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, processes: io::Result<UserProcesses>) -> Result<Exit, String> {
     let cannot = |what: &str, error: io::Error| format!("cannot {what}: {error}");
     let user = order.user.as_ref();
-    let log = |path| BoundedLog::create(path, order.log_limit).map_err(|error| cannot("make its logs", error));
-    let (output, errors) = (log(folder.output())?, log(folder.errors())?);
+    let [output, errors] = [folder.output(), folder.errors()].map(|path| BoundedLog::new(path, order.log_limit));
     // The user does not own the folder, so the file must exist already.
     owned(&folder.progress(), user).map_err(|error| cannot("make a file for its progress", error))?;
     let mut processes = processes.map_err(|error| cannot("start processes of its user", error))?;

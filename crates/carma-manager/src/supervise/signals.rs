@@ -7,7 +7,8 @@ use nix::unistd;
 use rustix::process::Pid;
 
 use super::cgroup::Cgroup;
-use super::shim::{CHECKPOINT, KILL, TERMINATE, log_line};
+use super::shim::{CHECKPOINT, KILL, TERMINATE};
+use super::supervisor_log::log_line;
 use crate::attempt::Order;
 
 /// Interactive shells ignore SIGTERM but end on SIGHUP. Other programs get this long to end first.

@@ -169,7 +169,7 @@ fn read(name: &str) -> Result<String> {
     String::from_utf8(bytes).with_context(|| format!("{name} is no script or job file; to run a program, put -- before it"))
 }
 
-/// Our folder, environment and umask, and the time. Variables that are not text cannot be kept in a request, and are reported.
+/// Our folder, environment and umask, and our clock. Variables that are not text cannot be kept in a request, and are reported.
 pub(crate) fn caller() -> Result<Caller> {
     let mut environment = BTreeMap::new();
     for (name, value) in env::vars_os() {
@@ -182,5 +182,5 @@ pub(crate) fn caller() -> Result<Caller> {
         }
     }
     let directory = env::current_dir().context("cannot say which folder this is")?;
-    Ok(Caller { directory, environment, umask: Umask::of_this_process(), now: Zoned::now() })
+    Ok(Caller { directory, environment, umask: Umask::of_this_process(), now: Zoned::now })
 }

@@ -24,7 +24,7 @@ use carma_manager::engine::{Engine, Setup};
 use carma_manager::open_files;
 use carma_manager::places::{Places, create_private};
 use carma_manager::serve::{Server, Serving};
-use carma_manager::supervise::{enforceable, prepare_own_group};
+use carma_manager::supervise::{LaunchServer, THIS_PROGRAM, enforceable, prepare_own_group};
 use clap::Args;
 use sd_notify::NotifyState;
 
@@ -104,6 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         driver,
         world,
         program: program.clone(),
+        launch_server: Arc::new(LaunchServer::new(THIS_PROGRAM)),
         local: !arguments.no_local,
         observes: arguments.observe,
         enforced: enforceable(),

@@ -17,6 +17,7 @@ mod hostile;
 mod in_slurm;
 mod injected_faults;
 pub(crate) mod lab;
+mod launch_server;
 mod lease;
 mod life;
 mod limits;

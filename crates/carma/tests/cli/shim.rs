@@ -3,6 +3,7 @@
 mod aside;
 mod copies;
 mod kills;
+mod launch_server;
 mod limits;
 mod many;
 mod terminals;
@@ -10,14 +11,15 @@ mod users;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::{AttemptId, JobId, Signal};
 use carma_manager::attempt::{Ended, Exit, HostLimits, Order};
 use carma_manager::launch::{LaunchError, Plan, Prepared};
-use carma_manager::supervise::{AttemptFolder, AttemptState, Supervised, find};
+use carma_manager::supervise::{AttemptFolder, AttemptState, LaunchServer, Supervised, find};
 use tempfile::TempDir;
 
 /// Long enough for the slowest machine.
@@ -25,6 +27,11 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_carma"))
+}
+
+fn launch_server() -> &'static LaunchServer {
+    static SERVER: LazyLock<LaunchServer> = LazyLock::new(|| LaunchServer::new(program()));
+    &SERVER
 }
 
 fn attempt(job: u64) -> AttemptId {
@@ -58,8 +65,17 @@ fn shell(job: u64, script: &str) -> Order {
 }
 
 fn launch(state: &TempDir, order: Order) -> AttemptFolder {
+    launch_by(launch_server(), state, order)
+}
+
+fn launch_by(server: &LaunchServer, state: &TempDir, order: Order) -> AttemptFolder {
     let prepared = Prepared::new(AttemptFolder::of(state.path(), order.attempt)).unwrap();
-    prepared.launch(&Plan { order, script: None }, program()).unwrap()
+    prepared.launch(Plan { order, script: None }, server).unwrap()
+}
+
+/// A log; empty if nothing was printed.
+fn log(path: &Path) -> String {
+    if path.exists() { fs::read_to_string(path).unwrap() } else { String::new() }
 }
 
 fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
@@ -149,8 +165,7 @@ fn a_job_ignores_no_signal_that_its_manager_ignores() {
     fs::write(&deaf, format!("#!/bin/sh\ntrap '' HUP INT QUIT CHLD TERM USR1 USR2 TSTP\nexec {} \"$@\"\n", program().display())).unwrap();
     fs::set_permissions(&deaf, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let job = order(1, &["sh", "-c", "grep SigIgn /proc/self/status; exit 3"]);
-    let prepared = Prepared::new(AttemptFolder::of(state.path(), job.attempt)).unwrap();
-    let folder = prepared.launch(&Plan { order: job, script: None }, &deaf).unwrap();
+    let folder = launch_by(&LaunchServer::new(deaf), &state, job);
     assert_eq!(ended(&folder).exit, Exit::Code(3), "the shim sees its exit");
     assert_eq!(ignored_signals(&fs::read_to_string(folder.output()).unwrap()), 0);
 }
@@ -228,7 +243,7 @@ fn signals_reach_the_job_and_its_children() {
         let folder = launch(&state, order);
         pid_in(&ready);
         running(&folder).signal(signal).unwrap();
-        (ended(&folder).exit, fs::read_to_string(folder.output()).unwrap())
+        (ended(&folder).exit, log(&folder.output()))
     };
     let saves = waiting("trap 'echo saved; exit 0' USR1");
     let checkpointed = told(Signal::Checkpoint, Order { checkpoint_signal: 10, ..shell(1, &saves) });
@@ -270,6 +285,6 @@ fn an_attempt_folder_without_supervisor_never_began_or_is_lost() {
     drop(prepared);
     assert!(matches!(find(&folder).unwrap(), AttemptState::NeverStarted), "its manager died");
     let missing = Prepared::new(AttemptFolder::of(state.path(), attempt(2))).unwrap();
-    let refused = missing.launch(&Plan { order: shell(2, "true"), script: None }, &PathBuf::from("/no/such/carma")).unwrap_err();
-    assert_eq!(refused.to_string(), "cannot run /no/such/carma as a shim: No such file or directory (os error 2)");
+    let refused = missing.launch(Plan { order: shell(2, "true"), script: None }, &LaunchServer::new("/no/such/carma")).unwrap_err();
+    assert_eq!(refused.to_string(), "cannot run /no/such/carma as launch server: No such file or directory (os error 2)");
 }

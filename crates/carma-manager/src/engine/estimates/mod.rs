@@ -33,6 +33,7 @@ use crate::configuration::{DryRun, EstimateConfig};
 use crate::estimator::{EstimateTask, Estimator, python_script};
 use crate::pool::Pool;
 use crate::request::{JobRequest, Owner};
+use crate::supervise::LaunchServer;
 use crate::turns::Limits;
 
 /// Estimates at the same time: they compete with running jobs for cores. A dry run may take an hour, so a user without one need not wait for those of
@@ -168,12 +169,13 @@ impl Estimates {
     /// Starts the threads. `state` is the manager's folder: earlier runs are in a file there, and running estimates have folders below it.
     pub(crate) fn start(
         program: &Path,
+        launch_server: &Arc<LaunchServer>,
         settings: &EstimateConfig,
         state: &Path,
         agents: Option<Arc<AgentExecutor>>,
         done: impl Fn(Box<EstimateOrder>, Box<Estimated>) -> bool + Clone + Send + 'static,
     ) -> io::Result<Self> {
-        let (estimator, known) = (Estimator::new(program.to_owned(), state.join("estimates"), None), settings.clone());
+        let (estimator, known) = (Estimator::new(program.to_owned(), state.join("estimates"), Arc::clone(launch_server)), settings.clone());
         let local = move |order: &EstimateOrder| estimator.estimate(&order.task(&known), || order.is_needed());
         let here = start_threads("estimates", LIMITS, local, done.clone())?;
         let on_agents = agents.map(|agents| {

@@ -32,7 +32,7 @@ use crate::request::{JobCommand, JobRequest, Owner};
 use crate::store::Store;
 use crate::submission::ValidJobs;
 use crate::submission_key::SubmissionKey;
-use crate::supervise::Enforced;
+use crate::supervise::{Enforced, LaunchServer};
 use crate::world::World;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -79,6 +79,7 @@ impl Lab {
             driver: None,
             world,
             program: "false".into(),
+            launch_server: Arc::new(LaunchServer::new("false")),
             local: true,
             observes: false,
             record: None,

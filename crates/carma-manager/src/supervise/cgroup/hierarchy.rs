@@ -10,7 +10,7 @@ const V1_HOMES: [&str; 3] = ["pids", "freezer", "name=systemd"];
 
 /// The control groups of this process: one of version 2, and one per controller of version 1.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Hierarchies {
+pub(in crate::supervise) struct Hierarchies {
     /// The group of version 2 below which groups are created: that of the manager, not the leaf it moved to.
     pub(super) unified: Option<PathBuf>,
     legacy: Vec<(String, PathBuf)>,
@@ -18,7 +18,7 @@ pub(super) struct Hierarchies {
 
 impl Hierarchies {
     /// Those of this process.
-    pub(super) fn own() -> Self {
+    pub(in crate::supervise) fn own() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
     }

@@ -17,7 +17,7 @@ use rustix::fs::{FsWord, statfs};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 pub(crate) use self::abandoned::remove_abandoned;
-use self::hierarchy::Hierarchies;
+pub(super) use self::hierarchy::Hierarchies;
 pub use self::leaf::prepare_own_group;
 pub use self::limits::{Enforced, GroupVersion};
 use super::folder::ProcessIdentity;
@@ -41,17 +41,21 @@ pub(crate) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Creates a group for an attempt with these limits; unset if that is not allowed.
+    /// Creates a group for an attempt with these limits, below that of this process; unset if that is not allowed.
     pub(crate) fn of_attempt(attempt: AttemptId, limits: &HostLimits) -> Option<Self> {
-        let maker = ProcessIdentity::own()?.name();
-        Self::create(&format!("{}-{}-{maker}", attempt.job.0, attempt.number), limits)
+        Self::of_attempt_in(&Hierarchies::own(), attempt, limits)
     }
 
-    /// Creates a group with this unused name and these limits below that of this process; unset if that is not allowed.
-    fn create(name: &str, limits: &HostLimits) -> Option<Self> {
-        let hierarchies = Hierarchies::own();
+    /// The same in these hierarchies.
+    pub(super) fn of_attempt_in(hierarchies: &Hierarchies, attempt: AttemptId, limits: &HostLimits) -> Option<Self> {
+        let maker = ProcessIdentity::own()?.name();
+        Self::create(&format!("{}-{}-{maker}", attempt.job.0, attempt.number), hierarchies, limits)
+    }
+
+    /// Creates a group with this unused name.
+    fn create(name: &str, hierarchies: &Hierarchies, limits: &HostLimits) -> Option<Self> {
         let main = hierarchies.homes().map(|home| home.join(format!("{PREFIX}{name}"))).find(|path| fs::create_dir(path).is_ok())?;
-        let (enforced, beside) = limits::apply(&main, &hierarchies, limits);
+        let (enforced, beside) = limits::apply(&main, hierarchies, limits);
         let unified = hierarchies.unified.as_ref().is_some_and(|unified| main.starts_with(unified));
         let groups = Some(if unified { GroupVersion::Two } else { GroupVersion::One });
         Some(Self { folders: GroupFolders { main, beside }, enforced: Enforced { groups, ..enforced } })
@@ -115,7 +119,7 @@ impl Cgroup {
     /// Kills all its processes, and removes it when they are gone.
     pub(crate) fn end(&self) {
         for _ in 0..TRIES {
-            let gone = self.all().all(|folder| with_subgroups(folder).iter().rev().all(|group| removed(group)));
+            let gone = self.all().all(|folder| removed(folder) || with_subgroups(folder).iter().rev().all(|group| removed(group)));
             if gone {
                 return;
             }
@@ -138,7 +142,7 @@ fn members(group: &Path) -> Vec<i32> {
 /// Which limits can be enforced for jobs of this process, tried on a group that is removed again.
 pub fn enforceable() -> Enforced {
     let limits = HostLimits { memory: Some(MiB(1024)), cpus: Some(1), processes: Some(1024), gpus: Some(Vec::new()) };
-    let group = Cgroup::create(&format!("probe-{}", std::process::id()), &limits);
+    let group = Cgroup::create(&format!("probe-{}", std::process::id()), &Hierarchies::own(), &limits);
     group.inspect(Cgroup::end).map(|group| group.enforced()).unwrap_or_default()
 }
 
@@ -180,7 +184,7 @@ mod tests {
         std::os::unix::fs::symlink("/sys/fs/cgroup", folder.path().join("carma-2-1")).unwrap();
         assert_eq!(at(&folder.path().join("carma-2-1")), None, "one that is not ours by another name");
         // Only if this process may create one.
-        if let Some(created) = Cgroup::create("1-1-test", &HostLimits::default()) {
+        if let Some(created) = Cgroup::create("1-1-test", &Hierarchies::own(), &HostLimits::default()) {
             let found = Cgroup::at(created.folders()).unwrap();
             assert_eq!(found.folders(), created.folders());
             created.end();

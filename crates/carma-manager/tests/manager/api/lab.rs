@@ -15,7 +15,7 @@ use carma_manager::engine::{Engine, Handle, Setup, World};
 use carma_manager::places::Places;
 use carma_manager::serve::{PageFile, ServeError, Server, Serving};
 use carma_manager::store::Store;
-use carma_manager::supervise::Enforced;
+use carma_manager::supervise::{Enforced, LaunchServer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime;
@@ -79,6 +79,7 @@ impl Lab {
             driver: None,
             world,
             program: program.clone(),
+            launch_server: Arc::new(LaunchServer::new(&program)),
             local: true,
             observes: true,
             record: None,

@@ -128,7 +128,7 @@ fn jobs_of_a_file_share_what_stands_above_them() {
 }
 
 fn first_second() -> u64 {
-    super::caller().now.timestamp().as_second().try_into().unwrap()
+    (super::caller().now)().timestamp().as_second().try_into().unwrap()
 }
 
 #[test]

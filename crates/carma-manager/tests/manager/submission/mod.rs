@@ -15,7 +15,7 @@ fn caller() -> Caller {
         directory: "/project".into(),
         environment: BTreeMap::from(environment),
         umask: None,
-        now: "2027-01-30T12:00:00+02:00[+02:00]".parse().unwrap(),
+        now: || "2027-01-30T12:00:00+02:00[+02:00]".parse().unwrap(),
     }
 }
 

@@ -18,7 +18,7 @@ use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest, Owner};
 use carma_manager::store::{JobHistory, Reader, Store};
 use carma_manager::submission::ValidJobs;
-use carma_manager::supervise::{Enforced, enforceable};
+use carma_manager::supervise::{Enforced, LaunchServer, enforceable};
 use carma_testing::Missing;
 use tempfile::TempDir;
 
@@ -86,6 +86,7 @@ impl Lab {
             driver: Some(Arc::new(driver)),
             world,
             program: program().to_owned(),
+            launch_server: Arc::new(LaunchServer::new(program())),
             local: true,
             observes: self.observes,
             enforced: self.enforced,

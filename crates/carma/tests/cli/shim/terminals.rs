@@ -105,7 +105,7 @@ fn a_jobs_terminal_has_the_size_of_the_attached_terminal() {
     assert_eq!(ada.last(), Some(Frame::Ended(Exit::Code(3))));
     assert_eq!(ended(&folder).exit, Exit::Code(3));
     assert_eq!(fs::read_to_string(folder.output()).unwrap(), "has one\r\n0, 1, 2, 3\r\n24 80\r\n\r\n50 132\r\n");
-    assert_eq!(fs::read_to_string(folder.errors()).unwrap(), "");
+    assert_eq!(super::log(&folder.errors()), "");
     let gone = connect_terminal(&folder).unwrap_err();
     assert_eq!(gone.to_string(), "it has ended");
 }
@@ -274,7 +274,7 @@ fn the_socket_of_a_terminal_is_private_to_the_manager() {
     fs::create_dir_all(&deep).unwrap();
     let job = bash(1);
     let prepared = super::Prepared::new(AttemptFolder::of(&deep, job.attempt)).unwrap();
-    let folder = prepared.launch(&super::Plan { order: job, script: None }, super::program()).unwrap();
+    let folder = prepared.launch(super::Plan { order: job, script: None }, super::launch_server()).unwrap();
     let mut ada = AttachedUser::at(&folder);
     let socket = fs::metadata(folder.path().join("terminal")).unwrap();
     assert!(socket.file_type().is_socket() && socket.permissions().mode() & 0o777 == 0o600);

@@ -12,7 +12,7 @@ use carma_manager::supervise::{AttemptFolder, Owners};
 use carma_testing::{need, root};
 
 use super::terminals::{AttachedUser, at_terminal};
-use super::{attempt, ended, launch, program, running, shell, until};
+use super::{attempt, ended, launch, launch_server, program, running, shell, until};
 
 fn nobody() -> RunAs {
     RunAs { uid: 65534, gid: 65534, name: "nobody".to_owned(), home: "/nonexistent".into() }
@@ -142,7 +142,7 @@ fn a_container_belongs_to_its_user_and_is_recorded_by_name() {
         checkpoint_folder: "/".into(),
     };
     let plan = plan(&assignment, &look_up(&request, Some(&user), program()).unwrap()).unwrap();
-    let folder = Prepared::new(folder.clone()).unwrap().launch(&plan, program()).unwrap();
+    let folder = Prepared::new(folder.clone()).unwrap().launch(plan, launch_server()).unwrap();
     until(|| theirs.join("begun").exists().then_some(()));
     let is_complete = || Owners::of([(attempt(1), &running(&folder))]).is_complete();
     assert!(!is_complete());
