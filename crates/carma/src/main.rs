@@ -5,6 +5,7 @@ mod backup;
 mod calibrate;
 mod catalogue;
 mod cli;
+mod command_list;
 mod compare;
 mod configuration;
 mod demo;
@@ -48,8 +49,6 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
     // On emulated GPUs this program also acts as the driver's programs, under their names.
     let mut arguments = std::env::args_os();
@@ -61,7 +60,7 @@ fn main() -> ExitCode {
     let done = match arguments.as_slice() {
         // Runs for each attempt: parsing all other commands would take longer than the shim itself.
         [word, folder] if word == "shim" && Path::new(folder).is_absolute() => shim::run(folder.as_ref()).map(|()| ExitCode::SUCCESS),
-        _ => cli::Cli::parse().run(),
+        _ => cli::Cli::read().run(),
     };
     match done {
         Ok(code) => code,

@@ -14,10 +14,10 @@ use carma_format::{left, right, write_table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-TIME is how long a job has been in its state. GPU lists the GPUs a job has, \
-by number; (2) is how many it waits for. MEM is the memory promised on each, \
-or expected to be needed. WHY is how far a running job is, where it tells, \
-and what a waiting one waits for: `carma why JOB` says it in full.\n\n\
+TIME is the time in the present state. GPU lists the GPUs of the job; (2) means \
+that it waits for two. MEM is the memory reserved on each GPU, or the estimate. \
+WHY is the progress of a running job, or the reason why a job waits; `carma why JOB` \
+explains it in full.\n\n\
 Examples:\n  carma queue --mine\n  carma q -u ada --json | jq '.jobs[].id'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
