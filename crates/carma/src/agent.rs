@@ -14,42 +14,42 @@ use crate::world::{without_gpus, world};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Pilots of `carma pool` start it by themselves. Started by hand on another host, it \
+Pilots of `carma pool` start an agent by themselves. Started by hand on another host, it \
 adds the GPUs of that host to the manager. The manager listens for agents once it \
-has a pool, or where manager.agents.listen is set; it writes its address and the \
+has a pool, or if manager.agents.listen is set. It writes its address and the \
 secret to agents.json and agents.secret in its state folder.
 
-The agent may use the GPUs of its allocation only (CUDA_VISIBLE_DEVICES, Slurm). \
+The agent uses only the GPUs of its allocation (CUDA_VISIBLE_DEVICES, Slurm). \
 Its jobs end with it. Signals: USR1 announces the end, TERM ends it.
 
 Example:
   carma agent --manager login1:7090 --secret ~/agents.secret")]
 pub(crate) struct Arguments {
-    /// The manager, as host and port.
+    /// Address of the manager.
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "manager_file")]
     manager: Option<String>,
-    /// The file that says where the manager is; unset: agents.json in the state folder.
+    /// The file with the address of the manager [default: agents.json in the state folder].
     #[arg(long, value_name = "FILE")]
     manager_file: Option<PathBuf>,
-    /// The file of the shared secret; unset: agents.secret in the state folder.
+    /// The file with the shared secret [default: agents.secret in the state folder].
     #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
     /// The state folder of the manager.
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// The pilot that this runs in.
+    /// The name of the pilot in which the agent runs.
     #[arg(long, value_name = "NAME")]
     pilot: Option<String>,
-    /// The folder for checkpoints, which all servers share; unset: attempts in the state folder.
+    /// The folder for checkpoints, which all servers share [default: attempts in the state folder].
     #[arg(long, value_name = "FOLDER")]
     checkpoints: Option<PathBuf>,
-    /// A folder on a local disk for running jobs; unset: one in TMPDIR.
+    /// A folder on a local disk for running jobs [default: one in TMPDIR].
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
-    /// When the batch job ends, in seconds since 1970.
+    /// End of the batch job, in seconds since 1970.
     #[arg(long, value_name = "SECONDS")]
     ends_at: Option<u64>,
-    /// How long before the end nothing new starts, in seconds.
+    /// Start no jobs in this many seconds before the end.
     #[arg(long, value_name = "SECONDS", default_value_t = 90)]
     drain: u64,
     /// Offer no GPUs, only cores and memory.

@@ -12,8 +12,7 @@ use clap::Args;
 /// Which manager's state.
 #[derive(Debug, Args)]
 struct StateFolder {
-    /// The manager's state folder; unset: root's is /var/lib/carma, a user's
-    /// own ~/.local/state/carma.
+    /// The state folder of the manager [default: /var/lib/carma for root, otherwise ~/.local/state/carma].
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
 }
@@ -25,8 +24,9 @@ impl StateFolder {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "The manager may run meanwhile. The file holds all jobs, their history and measurements, and what they \
-were given in their environment: only its owner may read it. Logs, scripts and checkpoints are in the folder attempts of the state.")]
+#[command(after_help = "The manager can run meanwhile. The file holds all jobs with their history, measurements and environment \
+variables: only its owner can read it. It does not hold logs, scripts and checkpoints; these are in the folder `attempts` of the state.\n\n\
+Example:\n  carma backup carma.backup")]
 pub(crate) struct BackupArguments {
     /// The file to write.
     file: PathBuf,
@@ -38,13 +38,12 @@ pub(crate) struct BackupArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Stop the manager first (carma down). The file is checked before anything is changed, and the replaced store is kept \
-beside the new one. When the manager starts, it finds the jobs that ran according to the backup by their folders, as after a crash. \
-Jobs that were submitted after the backup are unknown to it: those that still run are ended."
-)]
+#[command(after_help = "Stop the manager first (carma down). The file is checked before anything changes, and the replaced store is kept \
+beside the new one. When the manager starts, it finds running jobs of the backup by their folders, as after a crash. \
+It does not know jobs that were submitted after the backup, and ends them.\n\n\
+Example:\n  carma down && carma restore carma.backup && carma up --detach")]
 pub(crate) struct RestoreArguments {
-    /// A file of carma backup.
+    /// A file written by `carma backup`.
     file: PathBuf,
     #[command(flatten)]
     folder: StateFolder,

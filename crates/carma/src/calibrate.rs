@@ -12,17 +12,16 @@ use crate::progress::bar;
 
 /// What the model is fitted to.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  carma calibrate --solo profile/solo.csv --pairs profile/pairs-streams.csv -o constants.toml")]
 pub(crate) struct Arguments {
-    /// Workloads alone: CSV with `workload`, `gpu_rank`, `end_to_end_s`,
-    /// `peak_mib`, `gpu_util_pct`, `smact`, `smocc`, `drama`, `power_w`.
+    /// Measurements of workloads alone: CSV with `workload`, `gpu_rank`, `end_to_end_s`, `peak_mib`, `gpu_util_pct`, `smact`, `smocc`,
+    /// `drama` and `power_w`.
     #[arg(long, value_name = "FILE")]
     solo: PathBuf,
-    /// Pairs started together on one GPU: CSV with `a`, `b`, `solo_a_s`,
-    /// `solo_b_s`, `pair_a_s`, `pair_b_s`.
+    /// Measurements of two jobs started together on one GPU: CSV with `a`, `b`, `solo_a_s`, `solo_b_s`, `pair_a_s` and `pair_b_s`.
     #[arg(long, value_name = "FILE")]
     pairs: PathBuf,
-    /// Crowds started one after the other on one GPU: CSV with `trial`, `jobs`,
-    /// `solo_s`, `mean_slowdown`.
+    /// Measurements of groups of jobs started one after another on one GPU: CSV with `trial`, `jobs`, `solo_s` and `mean_slowdown`.
     #[arg(long, value_name = "FILE")]
     crowds: Option<PathBuf>,
     /// Write the constants to this file, for --interference.

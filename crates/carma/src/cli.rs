@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::command_list::grouped;
 use crate::configuration::ConfigArguments;
 use crate::manager::Manager;
 use crate::{
@@ -25,127 +26,138 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show two managers at work on emulated GPUs: one job a GPU against sharing.
+    /// Run a demo on emulated GPUs: one job per GPU against sharing.
     Demo(demo::Arguments),
     /// Simulate a trace under one policy.
     Simulate(simulate::Arguments),
     /// Compare policies side by side on one trace.
     Compare(compare::Arguments),
-    /// Hold the simulator against measured runs.
+    /// Compare the simulator with measured runs.
     Validate(validate::Arguments),
-    /// Fit the interference model to measurements, and say how well it does.
+    /// Fit the interference model of the simulator to measurements.
     Calibrate(calibrate::Arguments),
-    /// Run jobs alone and beside each other on a GPU, for carma calibrate.
+    /// Measure jobs alone and together on a GPU.
     Profile(profile::Arguments),
-    /// Estimate the GPU memory and utilisation of a training job before it runs.
+    /// Estimate the GPU memory and utilisation of a training job.
     Estimate(Box<estimate::Arguments>),
-    /// Dry-run a training script without a GPU, and estimate its memory from what it allocates.
+    /// Estimate the GPU memory of a training script by a dry run without a GPU.
     TraceMemory(Box<trace_memory::Arguments>),
-    /// Calibrate, train, evaluate and use the estimators.
+    /// Evaluate, calibrate and train the estimators.
     #[command(subcommand)]
     Estimator(Box<estimator::Command>),
     /// List the mapping policies.
+    #[command(after_help = "Example:\n  carma policies")]
     Policies,
     /// Show, check or reload the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Analyse, sample, map and make up traces.
+    /// Analyze, sample, map and generate traces.
     #[command(subcommand)]
     Trace(trace::Command),
-    /// List the workloads that are known, and add your own.
+    /// List the known workloads, and add your own.
     #[command(subcommand)]
     Catalogue(catalogue::Command),
-    /// Show what each GPU is doing, whose processes are on it, and where the numbers come from.
+    /// Show the GPUs, their load and their processes.
     Gpus(gpus::Arguments),
-    /// Say what this machine has for sharing GPUs, what it lacks, and what would mend it.
+    /// Check what this machine offers for GPU sharing, and how to fix what is missing.
     Doctor(doctor::Arguments),
-    /// Cut GPUs into MIG instances, and show how they are cut.
+    /// Show and create MIG instances.
     #[command(subcommand)]
     Mig(mig::Command),
-    /// Start, stop and look at MPS, a daemon for each GPU.
+    /// Start, stop and show MPS daemons.
     #[command(subcommand)]
     Mps(mps::Command),
-    /// Emulate GPUs: a stand-in driver, training-like processes, faults.
+    /// Emulate GPUs, training processes and faults.
     Emu(emu::Arguments),
-    /// Start the manager: it takes jobs, runs them and brings them back.
+    /// Start the manager.
     Up(up::Arguments),
     /// Run jobs on this server for a manager on another host.
     Agent(agent::Arguments),
     /// Request GPUs of a batch system for waiting jobs.
     #[command(subcommand)]
     Pool(pool::Command),
-    /// Ask for a job, or many.
+    /// Submit jobs.
     Submit(Box<submit::Arguments>),
-    /// Submit a script to Slurm with the shards and memory that it needs.
+    /// Submit a script to Slurm with the GPU shards and memory that it needs.
     Sbatch(Box<sbatch::Arguments>),
     /// Run a script inside a job of Slurm.
     #[command(hide = true)]
     SbatchRun(sbatch::RunArguments),
-    /// Watch GPUs, jobs and events, and act on jobs by keys.
+    /// Show GPUs, jobs and events in the terminal.
     Top(top::Arguments),
     #[command(flatten)]
     Manager(manager::Command),
-    /// Open the web page for a browser on this machine.
+    /// Show the web page in a browser on this machine.
     Web(web::Arguments),
-    /// Make a token by which a user is known over the network.
+    /// Create an access token for a user.
     Token(token::Arguments),
-    /// Say what you want to be told of, and how: webhook, mail, desktop, command.
+    /// Configure your notifications: webhook, mail, desktop or command.
     #[command(subcommand)]
     Notify(notify::Command),
-    /// Copy the manager's jobs and history to a file, also while it runs.
+    /// Back up the jobs and the history of the manager.
     Backup(backup::BackupArguments),
-    /// Put back a backup, while no manager runs.
+    /// Restore a backup.
     Restore(backup::RestoreArguments),
-    /// Run the manager as a service of systemd.
+    /// Run the manager as a systemd service.
     #[command(subcommand)]
     Service(service::Command),
-    /// Print what makes a shell complete these commands.
+    /// Print shell completions.
+    #[command(after_help = "Example:\n  source <(carma completions bash)")]
     Completions {
         /// The shell.
         shell: manual::Shell,
     },
-    /// Print the manual's first page, or write all pages.
+    /// Print the manual page, or write the pages of all commands.
     Man(manual::ManArguments),
-    /// Do something in the folders of a user, as that user.
+    /// Work in the folders of a user, with the user's rights.
     #[command(hide = true)]
     UserTask(user_task::Arguments),
-    /// Tell a user what became of their jobs.
+    /// Deliver a notification to a user.
     #[command(hide = true)]
     Deliver(notify::DeliverArguments),
-    /// Submit a trace to the manager at its times, and report like compare.
+    /// Submit the jobs of a trace to the manager, and compare with the simulator.
     Replay(replay::Arguments),
-    /// Write what happened on the GPUs as one page: use, waits, energy, estimates.
+    /// Write a report: GPU use, waiting times, energy, estimates.
     Report(report::Arguments),
-    /// Say what would have become of the manager's jobs by other rules.
+    /// Simulate the recent jobs of the manager under other policies.
     WhatIf(what_if::Arguments),
-    /// Replay an event log and check that it leads to the same decisions.
+    /// Replay an event log, and check that the decisions are the same.
+    #[command(after_help = "Example:\n  carma replay-log run.jsonl")]
     ReplayLog {
-        /// A log written by `carma up --record`, or by `carma simulate` or `carma
-        /// demo` with --event-log.
+        /// A log of `carma up --record`, or of --event-log of `carma simulate` and `carma demo`.
         file: PathBuf,
     },
 }
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Print every key with the value in force, as TOML.
+    /// Print all settings as TOML.
+    #[command(after_help = "Example:\n  carma config show --preset aegis")]
     Show(ConfigArguments),
-    /// Say what is wrong with a configuration file.
+    /// Check a configuration file.
+    #[command(after_help = "Example:\n  carma config check carma.toml")]
     Check {
         /// The file.
         file: PathBuf,
     },
-    /// Print the reference of all keys, as Markdown tables.
+    /// Print the reference of all settings as Markdown tables.
+    #[command(after_help = "Example:\n  carma config reference > settings.md")]
     Reference,
-    /// Have the running manager read its configuration file again.
+    /// Let the running manager read its configuration file again.
     #[command(after_help = "\
-The manager checks the whole file first: a mistake changes nothing. Rules of \
-decisions apply at once. Keys under [manager] need a restart; those that differ \
-are named. For operators; the signal HUP does the same.")]
+The manager checks the whole file first; if it has an error, nothing changes. \
+Scheduling settings apply at once. Settings under [manager] need a restart; the \
+command lists those that changed. Only operators can reload; SIGHUP does the same.\n\n\
+Example:\n  carma config reload")]
     Reload(Manager),
 }
 
 impl Cli {
+    /// Reads the command line; prints help and errors, and ends the process after them.
+    pub(crate) fn read() -> Self {
+        Self::from_arg_matches(&grouped(Self::command()).get_matches()).unwrap_or_else(|error| error.exit())
+    }
+
     /// Runs the command.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let output = &mut stdout().lock();

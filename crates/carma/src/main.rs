@@ -5,6 +5,7 @@ mod backup;
 mod calibrate;
 mod catalogue;
 mod cli;
+mod command_list;
 mod compare;
 mod configuration;
 mod demo;
@@ -47,8 +48,6 @@ mod world;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
     // On emulated GPUs this program also acts as the driver's programs, under their names.
     let mut arguments = std::env::args_os();
@@ -58,7 +57,7 @@ fn main() -> ExitCode {
         return code;
     }
     let done = shim::run(&arguments).map(|done| done.map(|()| ExitCode::SUCCESS));
-    match done.unwrap_or_else(|| cli::Cli::parse().run()) {
+    match done.unwrap_or_else(|| cli::Cli::read().run()) {
         Ok(code) => code,
         // A reader may close our output early.
         Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {

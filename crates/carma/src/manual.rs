@@ -10,8 +10,9 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma man | man -l -")]
 pub(crate) struct ManArguments {
-    /// Write a page for each command into this folder, instead of printing the first.
+    /// Write one page per command to this folder, instead of printing the first page.
     #[arg(long, short, value_name = "FOLDER")]
     output: Option<PathBuf>,
 }

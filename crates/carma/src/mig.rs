@@ -12,24 +12,26 @@ use crate::mps;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show how GPUs are cut, and what instances there can be.
+    /// Show the MIG instances of GPUs, and the possible layouts.
+    #[command(after_help = "Example:\n  carma mig show --gpu 0")]
     Show {
         /// Only this GPU: its number in `carma gpus`, or its UUID.
         #[arg(long)]
         gpu: Option<String>,
     },
-    /// Cut a GPU as wanted. What fits is kept, with all that runs on it.
+    /// Create MIG instances. Instances that fit the layout are kept, with their jobs.
     Apply(ApplyArguments),
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma mig apply --gpu 0 3g.20gb,2x1g.5gb --dry-run")]
 pub(crate) struct ApplyArguments {
-    /// Which GPU: its number in `carma gpus`, or its UUID.
+    /// The GPU: its number in `carma gpus`, or its UUID.
     #[arg(long)]
     gpu: String,
-    /// Instances, as in 3g.20gb,2x1g.5gb; `none` for MIG without any, `off` for a whole GPU.
+    /// The instances, such as 3g.20gb,2x1g.5gb; `none` for MIG mode without instances, `off` for a whole GPU.
     layout: Layout,
-    /// Only say what would be done.
+    /// Print the steps, and change nothing.
     #[arg(long)]
     dry_run: bool,
 }

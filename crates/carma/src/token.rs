@@ -11,13 +11,12 @@ use clap::Args;
 use nix::unistd::User;
 
 #[derive(Debug, Args)]
-#[command(after_help = "The token is printed once. The file has a line for each: the user's name and the \
-SHA-256 of the token. Remove a line, and its token is worth nothing.")]
+#[command(after_help = "The token is printed only once. The file has one line per token: the name of the user and the \
+SHA-256 of the token. To revoke a token, remove its line.\n\nExample:\n  sudo carma token ada --file /etc/carma/tokens")]
 pub(crate) struct Arguments {
-    /// The user whom it stands for.
+    /// The user who gets the token.
     user: String,
-    /// Add it to this file (manager.network.tokens), made where there is none;
-    /// unset: print the line to add.
+    /// Add the token to this file (manager.network.tokens) [default: print the line to add].
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }

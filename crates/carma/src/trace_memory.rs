@@ -14,31 +14,32 @@ use crate::progress::run_program;
 use crate::python::{Package, temporary_folder};
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  carma trace-memory train.py --epochs 1\n  carma trace-memory --gpu RTX4060 train.py --batch-size 32\n  carma trace-memory --fits RTX4060,A100-40GB --max-batch train.py --batch-size {batch}"
+)]
 pub(crate) struct Arguments {
-    /// Keep the recorded events in this file
+    /// Save the recorded events to this file
     #[arg(short, long)]
     output: Option<PathBuf>,
     /// Training iterations to record
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..1000))]
     iterations: u32,
-    /// Seconds after which the script is stopped
+    /// Stop the script after this many seconds
     #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
     time_limit: u32,
-    /// GPUs that the script shall see
+    /// Number of GPUs that the script sees
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..1024))]
     gpus: u32,
-    /// Let the script open network connections
+    /// Allow network connections
     #[arg(long)]
     network: bool,
-    /// A description of the model, for a static answer where the script cannot
-    /// be dry-run
+    /// A description of the model, for a static estimate if the dry run fails
     #[arg(long)]
     model: Option<PathBuf>,
-    /// The Python interpreter that has PyTorch
-    /// [default: `$CARMA_PYTHON`, the active environment's, or python3]
+    /// The Python interpreter with PyTorch [default: `$CARMA_PYTHON`, that of the active environment, or python3]
     #[arg(long)]
     python: Option<PathBuf>,
-    /// Where there is no such interpreter, this one
+    /// The interpreter to use if that one does not exist
     #[arg(long, hide = true, requires = "python")]
     fallback_python: Option<PathBuf>,
     /// Print JSON
@@ -50,8 +51,7 @@ pub(crate) struct Arguments {
     machine: MachineArguments,
     #[command(flatten)]
     fits: FitArguments,
-    /// The script with its arguments, or -m and a module. With --max-batch, {batch}
-    /// stands for the batch size
+    /// The script and its arguments, or -m and a module. With --max-batch, {batch} is replaced by the batch size
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     script: Vec<OsString>,
 }

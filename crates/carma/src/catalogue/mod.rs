@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 /// Where workloads come from.
 #[derive(Debug, Args)]
 pub(crate) struct CatalogueArguments {
-    /// Also take the workloads of this file (TOML); may be given more than once.
+    /// Also read workloads from this file (TOML). Can be repeated.
     #[arg(long, value_name = "FILE")]
     catalogue: Vec<PathBuf>,
 }
@@ -77,7 +77,8 @@ fn own_file() -> Option<PathBuf> {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List all workloads, with what each does to a GPU it has alone.
+    /// List all workloads with their load on a GPU of their own.
+    #[command(after_help = "Example:\n  carma catalogue list --json")]
     List {
         #[command(flatten)]
         catalogue: CatalogueArguments,
@@ -85,9 +86,10 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show all facts of a workload, in the form of a catalogue file.
+    /// Show a workload, in the format of a catalogue file.
+    #[command(after_help = "Example:\n  carma catalogue show resnet50_imagenet_bs64")]
     Show {
-        /// Its name, or another name of it.
+        /// The name of the workload, or one of its other names.
         name: String,
         #[command(flatten)]
         catalogue: CatalogueArguments,
@@ -95,18 +97,16 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Add workloads of your own, from a file as `carma catalogue show` prints it,
-    /// or from the table of solo measurements that `carma calibrate` reads (.csv).
+    /// Add your own workloads from a file, either in the format of `carma catalogue show`, or a table of solo measurements as for `carma
+    /// calibrate` (.csv).
     ///
-    /// They are checked together with the shipped ones. If anything is wrong,
-    /// nothing is written. Your own catalogue is read by every command that
-    /// knows workloads; the configuration folder is ~/.config, or what
-    /// `$XDG_CONFIG_HOME` names.
+    /// All workloads are checked first; if one is wrong, nothing is written. Every command reads your own catalogue. The configuration
+    /// folder is ~/.config, or `$XDG_CONFIG_HOME`.
+    #[command(after_help = "Example:\n  carma catalogue add my-workloads.toml")]
     Add {
         /// The file (TOML or CSV).
         file: PathBuf,
-        /// The catalogue they are added to, made if it is not there [default:
-        /// your own, carma/workloads.toml in your configuration folder].
+        /// The catalogue file to extend; it is created if necessary [default: carma/workloads.toml in your configuration folder].
         #[arg(long, value_name = "CATALOGUE_FILE")]
         to: Option<PathBuf>,
     },

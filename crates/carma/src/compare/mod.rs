@@ -52,24 +52,26 @@ const SEEDS: u64 = 5;
 
 /// What is compared.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  carma compare mix.csv --policies magm,carma --seeds 20 --report report.html\n  carma compare mix.csv --policies carma --sweep power.cap=150:400:50"
+)]
 pub(crate) struct Arguments {
-    /// The trace, in any of the forms that `carma trace` reads.
+    /// The trace; `carma trace --help` lists the formats.
     #[arg(required_unless_present = "suite")]
     trace: Option<PathBuf>,
-    /// Run the standard comparison instead: 13 traces in nine scenarios. FOLDER has
-    /// the published traces (`philly60_jobs.csv`, `carma_mix90.csv`, ...).
+    /// Run the standard comparison instead: 13 traces in nine scenarios. FOLDER holds the published traces (`philly60_jobs.csv`,
+    /// `carma_mix90.csv`, ...).
     #[arg(long, value_name = "FOLDER", conflicts_with_all = NOT_OF_SUITES)]
     suite: Option<PathBuf>,
-    /// Only these scenarios of the suite, as in "half load,8 GPUs".
+    /// Run only these scenarios of the suite, such as "half load,8 GPUs".
     #[arg(long, value_delimiter = ',', requires = "suite")]
     scenarios: Vec<String>,
-    /// Policies, separated by commas; exclusive is always there. Behind slashes
-    /// a preset, no-screen, pack (to share before an idle GPU is woken) or any
-    /// setting, as in or-magm/aegis/no-screen, carma/queue.order=submission.
-    /// [default: or-magm,magm,carma; for a suite all published policies and carma]
+    /// Policies, separated by commas. `exclusive` is always included. Presets and settings can follow after slashes:
+    /// or-magm/aegis/no-screen, carma/queue.order=submission. `pack` shares GPUs before it uses idle ones. [default: or-magm,magm,carma;
+    /// for a suite all published policies and carma]
     #[arg(long, value_delimiter = ',')]
     policies: Option<Vec<String>>,
-    /// Who says how much memory jobs need: none, oracle, columns of --estimates.
+    /// Sources of memory estimates: none, oracle (the measured peak), or columns of --estimates.
     #[arg(long, value_delimiter = ',', default_value = "oracle")]
     estimators: Vec<String>,
     #[command(flatten)]
@@ -78,26 +80,25 @@ pub(crate) struct Arguments {
     world: WorldArguments,
     #[command(flatten)]
     enforce: EnforceArguments,
-    /// Runs of each policy, with seeds from 0 on. [default: 5; for a suite 20]
+    /// Number of runs of each policy; seeds count from 0. [default: 5; for a suite 20]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
-    /// Also shuffle the jobs among their times of submission, so often.
+    /// Number of further runs with the jobs in random order.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=10_000))]
     shuffle: u64,
-    /// Also search for the order of jobs that makes this least, knowing everything
-    /// beforehand: makespan, mean-jct, p95-jct, or all of them together.
+    /// Also search for the best order of jobs, with full knowledge of all jobs: makespan, mean-jct, p95-jct or all.
     #[arg(long, value_name = "AIM", value_delimiter = ',')]
     best: Vec<Aim>,
-    /// Orders that a search tries, for each seed.
+    /// Number of orders that the search tries for each seed.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     tries: u32,
-    /// Sweep a setting, as in smact=0.5:0.95:0.05; may be given more than once.
+    /// Vary a setting, such as smact=0.5:0.95:0.05. Can be repeated.
     #[arg(long, value_name = "KEY=FROM:TO:STEP")]
     sweep: Vec<Sweep>,
-    /// Write a report for a browser, in one file.
+    /// Write a report (one HTML file).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write the report's charts as SVG files into this folder.
+    /// Write the charts of the report as SVG files to this folder.
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
     /// Print JSON.

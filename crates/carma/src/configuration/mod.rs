@@ -21,7 +21,7 @@ pub(crate) struct RuleArguments {
     /// Read this configuration file (TOML).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Start from the numbers of this preset.
+    /// Start from the settings of this preset.
     #[arg(long, value_parser = presets())]
     preset: Option<Preset>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct RuleArguments {
 pub(crate) struct ConfigArguments {
     #[command(flatten)]
     rules: RuleArguments,
-    /// Map jobs by this policy; `carma policies` lists them.
+    /// The mapping policy; `carma policies` lists them.
     #[arg(long)]
     policy: Option<String>,
 }

@@ -35,16 +35,17 @@ const FRAME: Duration = Duration::from_millis(250);
 
 /// The demo's options.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  carma demo --gpus 2 --policy magm")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     rules: ConfigArguments,
     /// GPUs of each manager (emulated A100-40GB).
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=64))]
     gpus: u16,
-    /// Emulated seconds per second.
+    /// Speed of emulated time.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=600))]
     speed: u32,
-    /// Write the event log of the sharing run to this file; `carma replay-log` replays it.
+    /// Write the event log of the sharing run to this file. `carma replay-log` replays it.
     #[arg(long, value_name = "FILE")]
     event_log: Option<PathBuf>,
 }

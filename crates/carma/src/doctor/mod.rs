@@ -28,12 +28,12 @@ const SOURCE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How to say it.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma doctor")]
 pub(crate) struct Arguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Check the manager's state in this folder; unset: root's is /var/lib/carma,
-    /// a user's own ~/.local/state/carma.
+    /// The state folder of the manager [default: /var/lib/carma for root, otherwise ~/.local/state/carma].
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
     /// Also check each assumption about the driver and the host (about 15 s), and

@@ -15,19 +15,21 @@ use crate::manager::write_json;
 use crate::units::quoted;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  eval \"$(carma emu env)\"")]
 pub(super) struct EnvArguments {
-    /// For the fish shell
+    /// Print commands for the fish shell
     #[arg(long)]
     fish: bool,
-    /// As JSON; what is to be unset is null there
+    /// Print JSON; variables to unset are null
     #[arg(long, conflicts_with = "fish")]
     json: bool,
-    /// How to undo it: eval "$(carma emu env --unset)"
+    /// Print commands that leave the emulated GPUs: eval "$(carma emu env --unset)"
     #[arg(long)]
     unset: bool,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma emu run -- nvidia-smi")]
 pub(super) struct RunArguments {
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]

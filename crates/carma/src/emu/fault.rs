@@ -12,72 +12,72 @@ use super::{memory, occupy};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// A GPU falls off the bus: Xid 79, and whatever asks or uses it fails.
+    /// A GPU falls off the bus: Xid 79, and all its calls fail.
     Lost(OneGpu),
-    /// A lost GPU is there again.
+    /// A lost GPU returns.
     Back(OneGpu),
     /// The driver reports an Xid.
     Xid {
         #[command(flatten)]
         gpu: OneGpu,
-        /// Its number
+        /// The number of the Xid
         #[arg(long, allow_negative_numbers = true)]
         code: u64,
-        /// The process whose fault it is, which fails then (Xid 13, 31, 43)
+        /// The process at fault; it fails (Xid 13, 31, 43)
         #[arg(long, allow_negative_numbers = true)]
         pid: Option<u32>,
     },
-    /// A GPU's memory has errors: corrected, or not (Xid 48; programs there fail).
+    /// Memory errors of a GPU: corrected, or uncorrected (Xid 48; programs on the GPU fail).
     Ecc {
         #[command(flatten)]
         gpu: OneGpu,
-        /// They were corrected, as when nothing is said
+        /// The errors were corrected (default)
         #[arg(long, conflicts_with = "uncorrected")]
         corrected: bool,
-        /// They could not be corrected
+        /// The errors were not corrected
         #[arg(long)]
         uncorrected: bool,
-        /// How many
+        /// Number of errors
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), allow_negative_numbers = true)]
         count: u64,
     },
-    /// Driver calls do not come back until this is cleared.
+    /// Driver calls hang until this fault is cleared.
     Hang(Calls),
-    /// Driver calls answer an error of NVML.
+    /// Driver calls return an NVML error.
     Error {
-        /// Its name: NOT_SUPPORTED, UNKNOWN, ...
+        /// The name of the error: NOT_SUPPORTED, UNKNOWN, ...
         #[arg(long)]
         code: NvmlCode,
         #[command(flatten)]
         calls: Calls,
     },
-    /// A GPU runs at half its speed, and the driver says why.
+    /// A GPU runs at half its speed, and the driver reports the reason.
     Throttle {
         #[command(flatten)]
         gpu: OneGpu,
-        /// Why
+        /// The reason
         #[arg(long, value_enum, default_value_t = Reason::Thermal)]
         reason: Reason,
     },
-    /// Memory of a GPU is in use that belongs to no process.
+    /// Memory of a GPU is used by no process.
     Leak {
         #[command(flatten)]
         gpu: OneGpu,
-        /// How much more: 4GiB; a bare number is MiB
+        /// The size, such as 4GiB; a bare number is MiB
         #[arg(long, value_name = "SIZE", value_parser = memory, allow_hyphen_values = true)]
         memory: u64,
     },
-    /// An unmanaged process appears; its number is printed.
+    /// Start an unmanaged process, and print its process number.
     Foreign(occupy::Arguments),
-    /// The MPS server of a GPU is killed.
+    /// Kill the MPS server of a GPU.
     MpsCrash(OneGpu),
-    /// Mend everything, or one GPU.
+    /// Clear all faults, or those of one GPU.
     Clear {
-        /// The GPU, by its number in PCI order or its UUID
+        /// The GPU: its number in PCI order, or its UUID
         #[arg(long)]
         gpu: Option<String>,
     },
-    /// List what stands.
+    /// List the present faults.
     List,
 }
 
@@ -93,19 +93,19 @@ pub(super) enum Reason {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  carma emu fault lost --gpu 0\n  carma emu fault clear")]
 pub(super) struct OneGpu {
-    /// The GPU, by its number in PCI order or its UUID
+    /// The GPU: its number in PCI order, or its UUID
     #[arg(long)]
     gpu: String,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Calls {
-    /// Only calls about this GPU, by its number in PCI order or its UUID
+    /// Only calls about this GPU: its number in PCI order, or its UUID
     #[arg(long)]
     gpu: Option<String>,
-    /// Only the call of this name, in all its versions unless one is named:
-    /// nvmlDeviceGetMemoryInfo
+    /// Only this function, in all its versions: nvmlDeviceGetMemoryInfo
     #[arg(long, value_name = "NAME", value_parser = call_name)]
     call: Option<String>,
 }

@@ -19,16 +19,15 @@ use carma_format::{count, duration, left, right, write_table};
 const MOST_LISTED: usize = 10;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma emu up --gpus 4xA100-40GB --speed 60")]
 pub(super) struct UpArguments {
-    /// GPUs of one server: 4xA100-40GB, several kinds joined by commas;
-    /// carma emu kinds lists them
+    /// The GPUs: 4xA100-40GB, or several kinds separated by commas; `carma emu kinds` lists the kinds
     #[arg(long, default_value = "4xA100-40GB", value_parser = servers, allow_hyphen_values = true)]
     gpus: Servers,
-    /// Emulated seconds a second: 60 is an hour of training in a minute
+    /// Speed of emulated time: with 60, an hour of training takes a minute
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     speed: f64,
-    /// The driver to play: 575, or 615, which enforces memory limits of
-    /// control groups
+    /// The driver version: 575, or 615, which enforces memory limits of control groups
     #[arg(long, default_value = "575")]
     driver: DriverVersion,
 }
@@ -42,8 +41,9 @@ fn servers(text: &str) -> Result<Servers, String> {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma emu down --force")]
 pub(super) struct DownArguments {
-    /// Even if processes are on the GPUs: their next call of CUDA fails
+    /// Remove it even if processes use the GPUs: their next CUDA call fails
     #[arg(long)]
     force: bool,
 }

@@ -34,38 +34,38 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a server with emulated GPUs.
+    /// Create a server with emulated GPUs.
     Up(machine::UpArguments),
-    /// Remove it.
+    /// Remove the emulated server.
     ///
-    /// MPS daemons of it are stopped. If processes are on the GPUs it is refused.
+    /// Its MPS daemons are stopped. The command refuses while processes use the GPUs.
     Down(machine::DownArguments),
-    /// Show what is emulated.
+    /// Show the emulated server.
+    #[command(after_help = "Example:\n  carma emu show")]
     Show,
     /// List the kinds of GPUs that can be emulated.
+    #[command(after_help = "Example:\n  carma emu kinds")]
     Kinds,
-    /// Print what a shell must set to meet the emulated GPUs: eval "$(carma emu env)"
+    /// Print the shell variables for using the emulated GPUs: eval "$(carma emu env)"
     Env(environment::EnvArguments),
-    /// Run a command that meets the emulated GPUs.
+    /// Run a command on the emulated GPUs.
     Run(environment::RunArguments),
-    /// Be a training process: take memory, run kernels, print progress, checkpoint.
+    /// Act as a training process: allocate memory, run kernels, print progress, checkpoint.
     ///
-    /// It sees the GPUs that CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER let it
-    /// see, needs the time and the memory that its workload needs, and is slowed
-    /// down by its neighbours. A step is a tenth of a second of training alone.
-    /// The loss is for show: nothing is learned. SIGTERM makes it write its
-    /// checkpoint and exit with 143, SIGINT with 130; an error of CUDA ends it
-    /// with PyTorch's words and 1.
+    /// The process sees the GPUs of CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. It needs the time and memory of its workload, and other
+    /// processes on the GPU slow it down. A step is a tenth of a second of training alone. The printed loss is made up. SIGTERM makes it
+    /// write its checkpoint and exit with 143, SIGINT with 130. A CUDA error ends it with the message of PyTorch and exit code 1.
     Train(train::Arguments),
-    /// Be an unmanaged process: hold memory of a GPU, and keep it busy.
+    /// Act as an unmanaged process: hold memory of a GPU, and keep it busy.
     Occupy(occupy::Arguments),
-    /// Serve the counters as dcgm-exporter does, until it is stopped.
+    /// Serve counters over HTTP in the format of dcgm-exporter.
+    #[command(after_help = "Example:\n  carma emu exporter --listen 127.0.0.1:9400")]
     Exporter {
-        /// The address to listen at.
+        /// The address to listen on.
         #[arg(long, default_value = "127.0.0.1:9400")]
         listen: SocketAddr,
     },
-    /// Let something go wrong.
+    /// Inject a fault.
     #[command(subcommand)]
     Fault(fault::Command),
 }

@@ -22,18 +22,18 @@ use crate::trace::span;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma emu occupy --gpu 0 --memory 8GiB --smact 0.5 --for 10m")]
 pub(super) struct Arguments {
-    /// The GPU, by its number in PCI order or its UUID
+    /// The GPU: its number in PCI order, or its UUID
     #[arg(long)]
     gpu: String,
-    /// Memory to hold: 8GiB; a bare number is MiB
+    /// Memory to hold, such as 8GiB; a bare number is MiB
     #[arg(long, value_name = "SIZE", value_parser = memory, allow_hyphen_values = true)]
     memory: u64,
-    /// SM activity as monitors read it when it is alone, and GPU utilisation,
-    /// from 0 to 1; its SM occupancy is half of it
+    /// SM activity and GPU utilisation when alone, from 0 to 1; SM occupancy is half of it
     #[arg(long, default_value = "0", value_parser = fraction, allow_negative_numbers = true)]
     smact: Fraction,
-    /// For how long, in emulated time: 60s, 5m, 2h [default: until it is stopped]
+    /// Duration in emulated time: 60s, 5m, 2h [default: until it is stopped]
     #[arg(long = "for", value_name = "TIME", value_parser = span, allow_hyphen_values = true)]
     span: Option<Seconds>,
 }

@@ -18,26 +18,24 @@ use crate::catalogue::{CatalogueArguments, find};
 use crate::trace::span;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma emu train --workload resnet50_imagenet_bs64 --seconds 10m")]
 pub(super) struct Arguments {
-    /// What to train; carma catalogue list has all workloads
+    /// The workload; `carma catalogue list` lists them
     #[arg(long, value_name = "NAME")]
     workload: String,
-    /// Epochs to train for, instead of the workload's
+    /// Number of epochs [default: that of the workload]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000_000), allow_negative_numbers = true)]
     epochs: Option<u32>,
-    /// How long it all takes when alone on the GPU it was measured on, instead
-    /// of the workload's time: seconds, or 30m, 12h
+    /// Run time alone, on the GPU where the workload was measured: seconds, or 30m, 12h [default: that of the workload]
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     seconds: Option<Seconds>,
-    /// The most memory it takes on each GPU, instead of the workload's: 12GiB; a
-    /// bare number is MiB
+    /// Peak memory on each GPU, such as 12GiB; a bare number is MiB [default: that of the workload]
     #[arg(long, value_name = "SIZE", value_parser = memory, allow_hyphen_values = true)]
     memory: Option<u64>,
-    /// Keep how far it is in this file, and go on from there if it is there
+    /// Save the progress in this file, and resume from it if it exists
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
-    /// What chance follows: the same seed, the same start-up time
-    /// [default: the checkpoint's, else another each time]
+    /// Seed of the start-up time [default: that of the checkpoint, or random]
     #[arg(long, allow_negative_numbers = true)]
     seed: Option<u64>,
     #[command(flatten)]

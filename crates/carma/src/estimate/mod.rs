@@ -20,13 +20,16 @@ pub(crate) use subject::{Subject, SubjectArguments, read_recording};
 pub(crate) use training::{MachineArguments, TrainingArguments};
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  carma estimate resnet50.txt --batch 64 --gpu A100-40GB\n  carma estimate --all config.json --batch 8 --sequence 1024\n  carma estimate resnet50.txt --fits RTX4060,RTX3090 --max-batch"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     subject: SubjectArguments,
-    /// Which estimator answers [default: dry-run with --trace, else static]
+    /// The estimator [default: dry-run with --trace, static otherwise]
     #[arg(long, value_parser = estimator)]
     estimator: Option<Estimator>,
-    /// All estimators side by side
+    /// Show whether the job fits these GPUs, such as RTX4060,RTX3090,A100-40GB
     #[arg(long, conflicts_with = "estimator")]
     all: bool,
     #[command(flatten)]

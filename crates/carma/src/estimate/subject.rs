@@ -21,12 +21,11 @@ use super::training::{MachineArguments, TrainingArguments};
 /// A description or recorded events, and flags that complete them.
 #[derive(Debug, Args)]
 pub(crate) struct SubjectArguments {
-    /// A description of the model: the text of torchsummary, torchinfo or
-    /// print(model), config.json of Hugging Face, ONNX, safetensors, a task file
-    /// (.rad) or our own TOML
+    /// A description of the model: output of torchsummary, torchinfo or print(model), a Hugging Face config.json, ONNX, safetensors, a task
+    /// file (.rad), or our TOML format
     #[arg(required_unless_present = "trace")]
     pub(crate) model: Option<PathBuf>,
-    /// Events that `carma trace-memory -o` recorded: more exact
+    /// Events that `carma trace-memory -o` recorded; more accurate than a description
     #[arg(long)]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]

@@ -18,10 +18,10 @@ use crate::units::bytes;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Training")]
 pub(crate) struct TrainingArguments {
-    /// Samples in a batch (of one process)
+    /// Batch size of one process
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..1 << 40))]
     pub(crate) batch: Option<u64>,
-    /// Tokens in a sample
+    /// Tokens per sample
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..1 << 32))]
     sequence: Option<u64>,
     /// Shape of one sample, such as 3x224x224
@@ -31,13 +31,13 @@ pub(crate) struct TrainingArguments {
     /// adafactor or lion [default: adam]
     #[arg(long, value_parser = optimizer)]
     optimizer: Option<Optimizer>,
-    /// The optimizer adds a share of the weights to their gradients
+    /// The optimizer adds weight decay to the gradients
     #[arg(long)]
     weight_decay: bool,
     /// float32, mixed (automatic mixed precision) or half [default: float32]
     #[arg(long, value_parser = precision)]
     precision: Option<Precision>,
-    /// Activations are recomputed block by block in the backward pass
+    /// Gradient checkpointing: activations are recomputed in the backward pass
     #[arg(long)]
     checkpointing: bool,
     /// Elementwise operators are fused (torch.compile)
@@ -46,10 +46,10 @@ pub(crate) struct TrainingArguments {
     /// single, data-parallel:N, distributed:N, zero1:N, zero2:N or zero3:N
     #[arg(long, value_parser = parallel, default_value = "single", hide_default_value = true)]
     parallel: Parallel,
-    /// Only low-rank adapters of this rank are trained
+    /// Train only low-rank adapters (LoRA) of this rank
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..1 << 20))]
     adapters: Option<u64>,
-    /// Samples of a forward pass before training (torchsummary on the GPU: 2)
+    /// Batch size of a forward pass before training (torchsummary on the GPU: 2)
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..1 << 40))]
     rehearsal: Option<u64>,
 }
@@ -81,24 +81,22 @@ impl TrainingArguments {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct MachineArguments {
-    /// Software stack: a name (see carma estimator list), or a file that
-    /// carma estimator calibrate wrote
+    /// Software stack: a name (see `carma estimator list`), or a file written by `carma estimator calibrate`
     #[arg(long)]
     stack: Option<String>,
-    /// The job's `PYTORCH_CUDA_ALLOC_CONF`
+    /// Value of `PYTORCH_CUDA_ALLOC_CONF`
     #[arg(long, default_value = "", hide_default_value = true)]
     allocator: String,
-    /// The GPU, such as RTX4060 or A100-40GB: sets its memory, CUDA context and
-    /// convolution kernels (see carma estimator list)
+    /// The GPU, such as RTX4060 or A100-40GB; sets memory, CUDA context and convolution kernels (see `carma estimator list`)
     #[arg(long, value_parser = gpu)]
     gpu: Option<Gpu>,
     /// Compute capability of a GPU that is not in the list, such as 8.6
     #[arg(long, value_name = "MAJOR.MINOR", value_parser = capability, conflicts_with = "gpu", requires = "gpu_memory")]
     compute_capability: Option<Capability>,
-    /// Memory of the GPU, such as 40GiB or 40536MiB [default: any]
+    /// Memory of the GPU, such as 40GiB or 40536MiB [default: unlimited]
     #[arg(long, value_parser = bytes)]
     gpu_memory: Option<u64>,
-    /// How sure the upper bound shall be
+    /// Confidence of the upper bound
     #[arg(long, default_value_t = DEFAULT_CONFIDENCE, value_parser = share)]
     pub(crate) confidence: f64,
 }

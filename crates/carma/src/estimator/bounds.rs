@@ -17,16 +17,17 @@ use super::evaluate::{RowArguments, evaluate_rows};
 use crate::estimate;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma estimator bounds memory_timm.csv --estimators dry-run,static -o records.json")]
 pub(crate) struct Arguments {
-    /// Measured runs
+    /// Files with measured runs
     #[arg(required = true)]
     data: Vec<PathBuf>,
-    /// Estimators to record; those that learn bring bounds of their own
+    /// Estimators to record; learned ones have their own bounds
     #[arg(long, value_parser = estimate::estimator, value_delimiter = ',', required = true)]
     estimators: Vec<Estimator>,
     #[command(flatten)]
     rows: RowArguments,
-    /// The file to write; records of other estimators in it are kept
+    /// The file to write; it keeps records of other estimators
     #[arg(short, long)]
     output: PathBuf,
 }

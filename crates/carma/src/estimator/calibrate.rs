@@ -11,10 +11,11 @@ use clap::Args;
 use crate::estimate::SubjectArguments;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma estimator calibrate resnet50.txt --batch 64 --reading 7106MiB -o lab.toml")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     subject: SubjectArguments,
-    /// What nvidia-smi showed for the process at its peak, such as 7106MiB
+    /// Memory that nvidia-smi showed for the process at its peak, such as 7106MiB
     #[arg(long, value_parser = crate::units::bytes)]
     reading: u64,
     /// Write the stack to this file, for --stack

@@ -15,24 +15,24 @@ use crate::files;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Draw random networks, labelled by the static estimator.
+    /// Generate random networks, labelled by the static estimator.
     Generate(GenerateArguments),
-    /// Label the networks of a set anew: by training them on a real GPU where
-    /// there is one, else by dry run and allocator. The column says which.
+    /// Label the networks again: by training on a real GPU if there is one, otherwise by dry run. A column says which.
     Measure(MeasureArguments),
-    /// Drop duplicates, crashed and impossible rows, and say why.
+    /// Remove duplicates, crashed runs and impossible rows, with the reasons.
     Clean(CleanArguments),
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma estimator dataset generate cnn --rows 500 -o cnn.csv")]
 pub(crate) struct GenerateArguments {
-    /// mlp, cnn or transformer
+    /// The kind of networks: mlp, cnn or transformer
     #[arg(value_parser = family)]
     family: Family,
-    /// How many
+    /// Number of networks
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..1_000_000))]
     rows: u32,
-    /// Decides what is drawn
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The file to write
@@ -41,8 +41,9 @@ pub(crate) struct GenerateArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma estimator dataset measure cnn.csv -o measured.csv")]
 pub(crate) struct MeasureArguments {
-    /// The set
+    /// The data set
     file: PathBuf,
     /// The file to write
     #[arg(short, long)]
@@ -53,13 +54,14 @@ pub(crate) struct MeasureArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma estimator dataset clean measured.csv -o clean.csv")]
 pub(crate) struct CleanArguments {
-    /// The set
+    /// The data set
     file: PathBuf,
     /// The file to write
     #[arg(short, long)]
     output: PathBuf,
-    /// Keep runs that went out of memory: classifiers learn from them
+    /// Keep runs that ran out of memory; classifiers learn from them
     #[arg(long)]
     keep_crashed: bool,
 }

@@ -24,8 +24,9 @@ use crate::{estimate, files, progress};
 pub(super) const MIB: f64 = (1 << 20) as f64;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma estimator evaluate --data memory_xmem.csv --estimator dry-run")]
 pub(crate) struct Arguments {
-    /// Measured runs: a file of the published sets, or one in their format
+    /// A file with measured runs: one of the published sets, or one in the same format
     #[arg(long)]
     data: PathBuf,
     /// The estimator
@@ -36,10 +37,10 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Parts of the cross-validation of learners
+    /// Folds of the cross-validation of learned estimators
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=20))]
     pub(super) folds: u8,
-    /// Size of the classes of a classifier in GB [default: 1 for MLPs, 8 else]
+    /// Size of the classes of a classifier in GB [default: 1 for MLPs, 8 otherwise]
     #[arg(long)]
     pub(super) class_size: Option<f64>,
     /// Write plots (confusion, scatter, PCA, t-SNE) to this folder
@@ -56,20 +57,19 @@ pub(crate) struct RowArguments {
     /// Evaluate only this many rows, drawn at random
     #[arg(long)]
     sample: Option<usize>,
-    /// Decides which rows are drawn, and the folds of learners
+    /// Seed for the sample and the folds
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
-    /// Context in MiB instead of the one that fits these rows best
+    /// Size of the CUDA context in MiB [default: the size that fits the rows best]
     #[arg(long)]
     context: Option<f64>,
-    /// Folder with the printed summaries of the real models
-    /// [default: summaries beside the data]
+    /// Folder with the printed summaries of the real models [default: `summaries` beside the data]
     #[arg(long)]
     summaries: Option<PathBuf>,
-    /// Keep what the Python package makes in this folder, and use it again
+    /// Keep the output of the Python package in this folder, and reuse it
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// The Python interpreter that has PyTorch (and timm, transformers ...)
+    /// The Python interpreter with PyTorch (and timm, transformers ...)
     #[arg(long)]
     python: Option<PathBuf>,
 }

@@ -20,14 +20,14 @@ use crate::progress;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The manager corrects its own estimates by the same rules, with every job that \
-succeeds. A file written with -o is for carma estimate --stack.\n\n\
+A running manager learns by itself, by the same rules, from every job that \
+succeeds. The file of -o is for `carma estimate --stack`.\n\n\
 Examples:\n  carma estimator learn\n  carma estimator learn --since 30d -o lab.toml")]
 pub(crate) struct Arguments {
     /// Jobs submitted since this time: 30d, 12h or 2027-01-31
     #[arg(long, value_name = "TIME", default_value = "90d")]
     since: Moment,
-    /// Write a stack with the learned context to this file
+    /// Write a software stack with the learned context to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print JSON

@@ -21,22 +21,23 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the estimators, the software stacks and the GPUs that are known.
+    /// List the estimators, the software stacks and the known GPUs.
+    #[command(after_help = "Example:\n  carma estimator list")]
     List,
-    /// Fit a stack's context to your own nvidia-smi reading.
+    /// Fit the CUDA context of a software stack to a reading of nvidia-smi.
     Calibrate(calibrate::Arguments),
-    /// Learn corrections from the measured peaks of a manager's jobs.
+    /// Learn corrections from the measured peaks of your jobs.
     Learn(learn::Arguments),
-    /// Make, label and clean sets of networks to learn from.
+    /// Create, label and clean data sets for the learned estimators.
     #[command(subcommand)]
     Dataset(dataset::Command),
-    /// Train the learned estimators, and write their weights.
+    /// Train the learned estimators.
     Train(train::Arguments),
-    /// Hold an estimator against measured memory.
+    /// Compare an estimator with measured memory.
     Evaluate(evaluate::Arguments),
-    /// Record how far estimators were off, which their upper bounds rest on.
+    /// Record the errors of estimators; upper bounds follow from them.
     Bounds(bounds::Arguments),
-    /// Let the learned estimators answer for the rows of a set.
+    /// Run a learned estimator on a data set.
     Predict(train::PredictArguments),
 }
 

@@ -16,21 +16,23 @@ use crate::progress::{bar, with_spinner};
 use crate::{estimate, files};
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma estimator train memory_mlp.csv memory_cnn_random.csv -o weights")]
 pub(crate) struct Arguments {
-    /// Sets to learn from: random MLPs, CNNs, Transformers
+    /// Data sets: random MLPs, CNNs and Transformers
     #[arg(required = true)]
     data: Vec<PathBuf>,
-    /// Decides how training begins
+    /// Seed of the training
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Folder to write the weights to
+    /// Folder for the weights
     #[arg(short, long)]
     output: PathBuf,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma estimator predict cnn.csv --estimator gpumemnet-mlp")]
 pub(crate) struct PredictArguments {
-    /// A set of networks
+    /// A data set
     data: PathBuf,
     /// The estimator
     #[arg(long, value_parser = estimate::estimator, default_value = "gpumemnet-mlp")]

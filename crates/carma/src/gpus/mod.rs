@@ -27,11 +27,12 @@ const INVENTORY: Duration = Duration::from_secs(5);
 
 /// What to show, and how.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  carma gpus\n  carma gpus --watch 5")]
 pub(crate) struct Arguments {
-    /// Print JSON: one object, with --watch one a line.
+    /// Print JSON: one object, or one per line with --watch.
     #[arg(long)]
     json: bool,
-    /// Go on showing, once every so many seconds.
+    /// Repeat every SECONDS seconds.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..=3600))]
     watch: Option<u64>,
     /// Do not wait for profiling counters.

@@ -15,7 +15,7 @@ use carma_format::count;
 use carma_format::printable;
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{JOB_NAMES} The number of an array means all of its jobs."))]
+#[command(after_help = format!("{JOB_NAMES} The number of an array means all its jobs."))]
 pub(crate) struct Arguments {
     /// The jobs.
     #[arg(required = true, value_name = "JOB")]
@@ -25,16 +25,16 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{JOB_NAMES} The number of an array means all of its jobs.\n\n\
+#[command(after_help = format!("{JOB_NAMES} The number of an array means all its jobs.\n\n\
 Examples:\n  carma cancel 12 14_3\n  carma cancel --all --yes"))]
 pub(crate) struct CancelArguments {
     /// The jobs.
     #[arg(required_unless_present = "all", value_name = "JOB")]
     jobs: Vec<String>,
-    /// All your jobs that are not over.
+    /// All your unfinished jobs.
     #[arg(long, conflicts_with = "jobs")]
     all: bool,
-    /// Do not ask before all are ended.
+    /// Do not ask for confirmation.
     #[arg(short, long, requires = "all")]
     yes: bool,
     #[command(flatten)]

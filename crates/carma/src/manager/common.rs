@@ -20,8 +20,8 @@ use serde::Serialize;
 const PAGE: u32 = MAX_ROWS;
 
 /// How to name a job, for the help of commands that take one.
-pub(super) const JOB_NAMES: &str = "A JOB is its number, 12_3 for index 3 of array 12, last for the job you submitted \
-last, or @name for your last of that name.";
+pub(super) const JOB_NAMES: &str = "JOB is a job number, 12_3 for index 3 of array 12, `last` for the job you submitted \
+last, or @NAME for your last job of that name.";
 
 /// Which manager to query.
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ pub(crate) struct Manager {
         long,
         value_name = "URL",
         help_heading = "Manager",
-        help = "Ask this manager, as in https://server:7080; unset: that of CARMA_HOST, else yours, else this machine's"
+        help = "Address of the manager, such as https://server:7080 [default: CARMA_HOST, your own manager, or that of this machine]"
     )]
     host: Option<String>,
 }
@@ -64,11 +64,10 @@ pub(super) struct JobArguments {
 /// How much of a list is wanted, and how.
 #[derive(Debug, Args)]
 pub(super) struct Listing {
-    /// List at most so many: the latest, or of a queue of those that run, that
-    /// wait and that are held.
+    /// Maximum number of jobs: the latest; for a queue, this many running, waiting and held jobs.
     #[arg(short = 'n', long, default_value_t = 100)]
     limit: u32,
-    /// List all of them.
+    /// List all jobs.
     #[arg(short, long, conflicts_with = "limit")]
     all: bool,
     #[command(flatten)]
@@ -85,7 +84,7 @@ impl Listing {
 /// Only jobs of one user.
 #[derive(Debug, Args)]
 pub(super) struct UserFilter {
-    /// Only jobs of this user, by name or number.
+    /// Only jobs of this user (name or number).
     #[arg(short, long, value_parser = user)]
     user: Option<UserId>,
     /// Only your own jobs.
@@ -102,10 +101,10 @@ impl UserFilter {
 /// Only jobs of a period.
 #[derive(Debug, Args)]
 pub(super) struct TimeRange {
-    /// From this time on: 7d, 12h, 2027-01-31 or 2027-01-31T08:00.
+    /// Only jobs submitted since this time: 7d, 12h, 2027-01-31 or 2027-01-31T08:00.
     #[arg(long, value_name = "TIME")]
     since: Option<Moment>,
-    /// Before this time, written in the same way.
+    /// Only jobs submitted before this time, in the same form.
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
 }

@@ -19,10 +19,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Jobs that run go on without a manager; the next `carma up` finds them again, \
-with all that waits. It returns when the manager is gone.")]
+Running jobs continue without a manager. The next `carma up` finds them, and all \
+waiting jobs. The command returns when the manager has ended.\n\nExample:\n  carma down --drain")]
 pub(crate) struct Arguments {
-    /// Launch nothing more, and end when nothing runs.
+    /// Start no more jobs, and stop when no job runs.
     #[arg(long)]
     drain: bool,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use clap::Args;
 use super::common::Manager;
 
 #[derive(Debug, Args)]
-#[command(after_help = "A GPU is its number, as `carma gpus` shows it, or its name in `carma why`, as in s0/gpu3 or s0/gpu3/mig1.")]
+#[command(after_help = "GPU is a number in `carma gpus`, or a name in `carma why`, such as s0/gpu3 or s0/gpu3/mig1.")]
 pub(crate) struct Arguments {
     /// The GPUs.
     #[arg(required = true, value_name = "GPU")]

@@ -16,22 +16,21 @@ pub(crate) const JOULES_PER_KILOWATT_HOUR: f64 = 3.6e6;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-An attempt counts when it ended; where jobs share a GPU, each has its share of \
-what the GPU took. Price and carbon are the configuration's where they are not \
-given.\n\n\
+Attempts count when they end. Jobs that share a GPU share its energy. Price and \
+carbon default to the configuration.\n\n\
 Examples:\n  carma energy --by user --since 30d\n  carma energy --by day --mine --price 0.30 --carbon 380")]
 pub(crate) struct Arguments {
-    /// A sum for each of these.
+    /// Group by job, user or day.
     #[arg(long, value_parser = ["job", "user", "day"], default_value = "user")]
     by: String,
     #[command(flatten)]
     users: UserFilter,
     #[command(flatten)]
     range: TimeRange,
-    /// What a kilowatt-hour costs.
+    /// Price of a kilowatt-hour.
     #[arg(long)]
     price: Option<f64>,
-    /// Grams of CO2 a kilowatt-hour.
+    /// Grams of CO2 per kilowatt-hour.
     #[arg(long)]
     carbon: Option<f64>,
     #[command(flatten)]

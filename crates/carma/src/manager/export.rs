@@ -17,14 +17,13 @@ use super::text::span;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-CSV has a row for each attempt, and one for a job that was never started; range \
-are UTC, several devices or peaks are divided by spaces. gpu_seconds is the time of an attempt \
-times its GPUs. JSON is a job a line, \
-as the manager knows it. TimeRange select jobs by when they were submitted. Of jobs \
-that are not yours you get what you may see.\n\n\
+CSV has one row per attempt, and one per job that never started. Times are UTC. \
+Several GPUs or peaks are separated by spaces. gpu_seconds is the run time of an \
+attempt times its GPUs. JSON has one job per line. Jobs of other users are exported \
+with the data that you may see.\n\n\
 Example:\n  carma export --since 30d > jobs.csv")]
 pub(crate) struct Arguments {
-    /// In which form.
+    /// The format of the output.
     #[arg(long, value_enum, default_value_t = Form::Csv)]
     format: Form,
     #[command(flatten)]
@@ -40,9 +39,9 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Form {
-    /// A row for each attempt.
+    /// One row per attempt.
     Csv,
-    /// A job a line.
+    /// One job per line.
     Json,
 }
 

@@ -16,8 +16,7 @@ use carma_format::{left, right, write_table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-TOOK is the time from submission to the end; of jobs that are not over, until \
-now. TimeRange select jobs by when they were submitted.\n\n\
+TOOK is the time from submission to the end, or until now.\n\n\
 Examples:\n  carma history --mine --since 7d\n  carma history --state done --name resnet --all --json")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -25,10 +24,10 @@ pub(crate) struct Arguments {
     /// Only jobs in this state: held, queued, starting, running, recovering, preempted or done.
     #[arg(long)]
     state: Option<Phase>,
-    /// Only jobs with this in their name.
+    /// Only jobs with this text in their name.
     #[arg(long)]
     name: Option<String>,
-    /// Only jobs with this in their name or in their user's, or of this number.
+    /// Only jobs with this text in their name or user, or with this number.
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     #[command(flatten)]

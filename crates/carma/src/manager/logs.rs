@@ -12,22 +12,22 @@ use super::started::until_started;
 use carma_format::printable;
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{JOB_NAMES}\n\nOf a long log its beginning and its end are kept.\n\n\
+#[command(after_help = format!("{JOB_NAMES}\n\nOf a long log, the beginning and the end are kept.\n\n\
 Examples:\n  carma logs -f last\n  carma logs -n 20 --stderr @train\n  carma logs 12 --attempt 1"))]
 pub(crate) struct Arguments {
     /// The job.
     #[arg(default_value = "last")]
     job: String,
-    /// Go on until the job is over, from attempt to attempt, and say how it ended.
+    /// Continue until the job ends, over all attempts, and print how it ended.
     #[arg(short, long)]
     follow: bool,
     /// What it printed to standard error, where that is kept apart.
     #[arg(long)]
     stderr: bool,
-    /// Of this attempt, counted from 1 [default: the last].
+    /// The number of the attempt, from 1 [default: the last].
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     attempt: Option<u32>,
-    /// Only so many lines from the end.
+    /// Only the last N lines.
     #[arg(short = 'n', long, value_name = "NUMBER")]
     lines: Option<u32>,
     #[command(flatten)]

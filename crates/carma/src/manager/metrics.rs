@@ -8,6 +8,7 @@ use clap::Args;
 use super::common::Manager;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma metrics | grep carma_jobs")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     manager: Manager,

@@ -40,49 +40,51 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the jobs that run and wait.
+    /// List running and waiting jobs.
     #[command(visible_alias = "q")]
     Queue(queue::Arguments),
-    /// Show everything that is known of a job.
+    /// Show the details of a job.
     Show(show::Arguments),
-    /// Say why a job waits, GPU by GPU.
+    /// Explain why a job waits, for each GPU.
     Why(why::Arguments),
-    /// Print what a job printed.
+    /// Print the output of a job.
     Logs(logs::Arguments),
     /// Connect this terminal to an interactive job.
     Attach(attach::Arguments),
-    /// Wait until jobs are over.
+    /// Wait until jobs have ended.
     Wait(wait::Arguments),
-    /// End jobs, whether they run or wait.
+    /// Cancel running or waiting jobs.
     Cancel(action::CancelArguments),
-    /// Keep waiting jobs back.
+    /// Hold waiting jobs.
     Hold(action::Arguments),
-    /// Let held jobs wait for their turn again.
+    /// Release held jobs.
     Release(action::Arguments),
-    /// Stop running jobs, after a checkpoint where they can, and put them back.
+    /// Stop running jobs, after a checkpoint if possible, and queue them again.
     Requeue(action::Arguments),
     /// Change the priority or the time limit of jobs.
     Set(set::Arguments),
-    /// List jobs, those that are over too, the latest first.
+    /// List jobs, including finished ones, the latest first.
     History(history::Arguments),
-    /// Sum up the energy of jobs, and what it costs.
+    /// Show the energy of jobs, and its cost.
     Energy(energy::Arguments),
-    /// Show what users have had of the GPUs, and who is next.
+    /// Show the fair shares of users.
     #[command(after_help = shares::HELP)]
     Shares(AnswerArguments),
-    /// List the servers of agents, and when their batch jobs end.
+    /// List the servers with an agent.
+    #[command(after_help = "Example:\n  carma servers")]
     Servers(AnswerArguments),
-    /// Print everything about many jobs, as CSV or JSON.
+    /// Export jobs as CSV or JSON.
     Export(export::Arguments),
-    /// Let GPUs take nothing new; what runs there goes on.
+    /// Start no new jobs on GPUs; running jobs continue.
     Drain(drain::Arguments),
-    /// Let drained GPUs take jobs again.
+    /// Use drained GPUs again.
     Resume(drain::Arguments),
-    /// Say how the manager is.
+    /// Show the state of the manager.
+    #[command(after_help = "Example:\n  carma status --json")]
     Status(AnswerArguments),
-    /// Print metrics of the manager, its GPUs and jobs, as Prometheus reads them.
+    /// Print metrics in the format of Prometheus.
     Metrics(metrics::Arguments),
-    /// Stop the manager; its jobs go on, and the next manager finds them.
+    /// Stop the manager; running jobs continue.
     Down(down::Arguments),
 }
 

@@ -14,11 +14,10 @@ use carma_format::{left, right, write_table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-TIME is how long a job has been in its state. GPU lists the GPUs a job has, \
-by number; (2) is how many it waits for. MEM is the memory promised on each, \
-or expected to be needed. WHY is how far a running job is and when it ends, \
-and when a waiting one starts and what it waits for, as far as that is known: \
-`carma why JOB` says it in full.\n\n\
+TIME is the time in the present state. GPU lists the GPUs of the job; (2) means \
+that it waits for two. MEM is the memory reserved on each GPU, or the estimate. \
+WHY is the progress and the predicted end of a running job; for a waiting job, the \
+predicted start and the reason why it waits. `carma why JOB` explains it in full.\n\n\
 Examples:\n  carma queue --mine\n  carma q -u ada --json | jq '.jobs[].id'")]
 pub(crate) struct Arguments {
     #[command(flatten)]

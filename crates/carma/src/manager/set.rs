@@ -12,17 +12,17 @@ use super::action::{apply, report};
 use super::common::{AnswerArguments, JOB_NAMES};
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{JOB_NAMES} The number of an array means all of its jobs.\n\n\
+#[command(after_help = format!("{JOB_NAMES} The number of an array means all its jobs.\n\n\
 Examples:\n  carma set 12 --priority -5\n  carma set last --time 2:00:00\n  carma set @train --time none"))]
 #[group(id = "change", required = true, multiple = true, args = ["priority", "time"])]
 pub(crate) struct Arguments {
     /// The jobs.
     #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
-    /// The new priority: higher goes first. Only operators may give more than 0.
+    /// The new priority; higher runs first. Only operators may raise it above 0.
     #[arg(short, long, allow_negative_numbers = true)]
     priority: Option<i32>,
-    /// The new limit of an attempt's time, counted from its launch: minutes, or as in 90s, 12h, 1:30:00; none lifts it.
+    /// The new time limit of an attempt, from its start: minutes, or 90s, 12h, 1:30:00; none removes the limit.
     #[arg(short, long, value_name = "LIMIT", value_parser = limit)]
     time: Option<LimitChange>,
     #[command(flatten)]

@@ -10,11 +10,10 @@ use super::common::{AnswerArguments, write_json};
 use carma_format::{left, right, write_table};
 
 pub(super) const HELP: &str = "\
-With queue.fair_share, jobs of one priority start in turns: first of the group, \
-and in it of the user, that STANDS lowest. HAD is what a user has had in GPU \
-hours, of which the older count less; DUE is what its running jobs should still \
-take; STANDS is their sum over the user's share within its group. NOW is how \
-many GPUs it takes.\n\n\
+With queue.fair_share, users and groups take turns: among jobs of equal priority, \
+the group with the lowest STANDS is next, and in it the user with the lowest STANDS. \
+HAD is the past use in GPU hours; older use counts less. DUE is the predicted rest of \
+the running jobs. STANDS is (HAD + DUE) / share. NOW is the number of GPUs in use.\n\n\
 Examples:\n  carma shares\n  carma shares --json | jq '.[] | [.uid, .standing]'";
 
 pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {

@@ -23,19 +23,18 @@ const LONG_POLL: Duration = Duration::from_secs(30);
 const TIMED_OUT: u8 = 124;
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{JOB_NAMES} The number of an array means all of its jobs.\n\n\
-It exits with 0 where all succeeded, with a job's own exit code where that one \
-failed, with 1 where several did or one ended otherwise, and with 124 when the \
-time is over.\n\n\
+#[command(after_help = format!("{JOB_NAMES} The number of an array means all its jobs.\n\n\
+Exit codes: 0 if all jobs succeeded; the exit code of the job if one failed; 1 if \
+several failed or one ended otherwise; 124 after the timeout.\n\n\
 Example:\n  carma wait last && carma logs last"))]
 pub(crate) struct Arguments {
     /// The jobs.
     #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
-    /// No longer than this: minutes, or as in 90s, 12h, 1:30:00.
+    /// Maximum time to wait: minutes, or 90s, 12h, 1:30:00.
     #[arg(short, long, value_name = "TIME", value_parser = timeout)]
     timeout: Option<Seconds>,
-    /// Do not say how they ended.
+    /// Do not print how the jobs ended.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
     #[command(flatten)]

@@ -21,20 +21,23 @@ use carma_format::count;
 pub(crate) enum Command {
     /// Start the MPS daemon of a GPU.
     Start(StartArguments),
-    /// Stop it, and put the compute mode back.
+    /// Stop the MPS daemon of a GPU, and restore the compute mode.
+    #[command(after_help = "Example:\n  carma mps stop --gpu 0")]
     Stop {
-        /// Which GPU: its number in carma gpus, or its UUID.
+        /// The GPU: its number in `carma gpus`, or its UUID.
         #[arg(long)]
         gpu: String,
-        /// Seconds that clients have to end by themselves.
+        /// Seconds that clients get to end by themselves.
         #[arg(long, default_value_t = 5)]
         patience: u64,
     },
-    /// Show how the daemons and their servers are.
+    /// Show the state of MPS daemons and servers.
+    #[command(after_help = "Example:\n  carma mps status")]
     Status,
-    /// Print what a client must set: eval "$(carma mps env --gpu 0)"
+    /// Print the shell variables of an MPS client: eval "$(carma mps env --gpu 0)"
+    #[command(after_help = "Example:\n  eval \"$(carma mps env --gpu 0)\"")]
     Env {
-        /// Which GPU: its number in carma gpus, or its UUID.
+        /// The GPU: its number in `carma gpus`, or its UUID.
         #[arg(long)]
         gpu: String,
         #[command(flatten)]
@@ -43,23 +46,24 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma mps start --gpu 0 --active-threads 50")]
 pub(crate) struct StartArguments {
-    /// Which GPU: its number in carma gpus, or its UUID.
+    /// The GPU: its number in `carma gpus`, or its UUID.
     #[arg(long)]
     gpu: String,
     #[command(flatten)]
     limits: LimitArguments,
-    /// Leave the compute mode as it is, so that processes besides MPS may use the GPU.
+    /// Keep the compute mode, so that processes without MPS can use the GPU too.
     #[arg(long)]
     shared: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LimitArguments {
-    /// Most of the multiprocessors a client may use, in percent.
+    /// Limit of multiprocessors per client, in percent.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
     active_threads: Option<u8>,
-    /// Most memory a client may take, as in 8GiB; a bare number is MiB.
+    /// Memory limit per client, such as 8GiB; a bare number is MiB.
     #[arg(long, value_parser = some_memory)]
     memory: Option<u64>,
 }

@@ -9,23 +9,23 @@ use crate::manager::Manager;
 #[command(after_help = "Examples:\n  carma notify add --mail ada@example.org --on failed\n  \
 carma notify add --webhook https://hooks.example.org/services/T0KEN\n  \
 carma notify add --command 'echo \"$CARMA_TEXT\" >> jobs.txt'\n\n\
-The command is run by sh in your home. CARMA_OCCASION, CARMA_JOB, CARMA_JOB_NAME, CARMA_TEXT, CARMA_SERVER and \
-CARMA_LOG say what happened; its input has the same as JSON. Whatever the way, all of it is done as you.")]
+The command runs in your home folder with sh. CARMA_OCCASION, CARMA_JOB, CARMA_JOB_NAME, CARMA_TEXT, CARMA_SERVER and \
+CARMA_LOG describe the event; standard input has the same as JSON. Notifications are sent with your rights.")]
 #[group(id = "how", required = true, multiple = false, args = ["webhook", "mail", "desktop", "command"])]
 pub(crate) struct AddArguments {
-    /// Send JSON to this address; Slack, Mattermost and Discord show it.
+    /// Send JSON to this address. Slack, Mattermost and Discord can show it.
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
-    /// Write to this address, by this machine's sendmail.
+    /// Send mail to this address, with sendmail of this machine.
     #[arg(long, value_name = "ADDRESS")]
     mail: Option<String>,
-    /// Show it on your desktop on this machine, by notify-send.
+    /// Show a desktop notification on this machine (notify-send).
     #[arg(long)]
     desktop: bool,
     /// Run this command.
     #[arg(long, value_name = "SHELL")]
     command: Option<String>,
-    /// When; unset: on all of these.
+    /// Events to report [default: all].
     #[arg(long, value_delimiter = ',', value_name = "OCCASIONS")]
     on: Vec<Occasion>,
     #[command(flatten)]

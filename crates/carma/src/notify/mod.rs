@@ -18,19 +18,20 @@ use carma_format::{left, printable, right, write_table};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List what you are told of.
+    /// List your notifications.
     List(AnswerArguments),
-    /// Be told by another way, or by the same on other occasions.
+    /// Add a notification: webhook, mail, desktop or command.
     Add(AddArguments),
-    /// Be told no longer by these ways.
+    /// Remove notifications.
     Remove(RemoveArguments),
-    /// Be told something now, by all ways, and see which of them work.
+    /// Send a test message over all channels.
     Test(AnswerArguments),
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma notify remove 2")]
 pub(crate) struct RemoveArguments {
-    /// Their numbers in the list.
+    /// Their numbers in `carma notify list`.
     #[arg(required_unless_present = "all", value_name = "N")]
     numbers: Vec<usize>,
     /// All of them.

@@ -13,7 +13,7 @@ use crate::manager::Manager;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A pilot is requested only when a waiting job fits it, no present or pending GPU is \
+A pool requests a pilot only if a waiting job fits it, no present or pending GPU is \
 predicted to take that job within --patience, and fewer than --backlog pilots wait \
 in Slurm's queue. Three failures in a row pause the pool.
 
@@ -23,16 +23,16 @@ Example:
 pub(crate) struct Arguments {
     /// The name of the pool.
     name: PoolName,
-    /// The partition; unset: Slurm's default.
+    /// The partition [default: that of Slurm].
     #[arg(long)]
     partition: Option<String>,
-    /// GPUs of a pilot, all of one node.
+    /// GPUs of a pilot, all on one node.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     gpus: u32,
-    /// The type of the GPUs, as Slurm names it: a100.
+    /// The type of GPU as Slurm names it, such as a100.
     #[arg(long, value_name = "TYPE")]
     gpu_type: Option<String>,
-    /// Memory of each GPU. The first agent reports it; before, this tells which jobs fit.
+    /// Memory of each GPU, until the first agent reports it.
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     gpu_memory: Option<MiB>,
     /// Time limit of a pilot, as in 8h.
@@ -44,16 +44,16 @@ pub(crate) struct Arguments {
     /// Host memory of a pilot.
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     mem: Option<MiB>,
-    /// The most pilots at a time.
+    /// Maximum number of pilots.
     #[arg(long, value_name = "NUMBER", default_value_t = 4)]
     max: u32,
-    /// The most pilots that wait in Slurm's queue.
+    /// Maximum number of pending pilots.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     backlog: u32,
-    /// Return a pilot that had no job for this long.
+    /// Return a pilot without jobs after this time.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time)]
     idle: Seconds,
-    /// Request no pilot for a job that starts within this time anyway.
+    /// Request no pilot for a job that is predicted to start within this time.
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time)]
     patience: Seconds,
     /// The account to charge.
@@ -65,10 +65,10 @@ pub(crate) struct Arguments {
     /// Features that nodes must have.
     #[arg(long)]
     constraint: Option<String>,
-    /// A shell command before the agent, in the same shell.
+    /// A shell command that runs before the agent, in the same shell.
     #[arg(long, value_name = "COMMAND")]
     setup: Option<String>,
-    /// A shell command after the agent.
+    /// A shell command that runs after the agent.
     #[arg(long, value_name = "COMMAND")]
     teardown: Option<String>,
     /// Further arguments of sbatch.

@@ -18,15 +18,15 @@ pub(crate) enum Command {
     Add(AddCommand),
     /// List the pools.
     List(AnswerArguments),
-    /// Show a pool, its pilots, and why it requests none.
+    /// Show a pool, its pilots, and why it requests no pilots.
     Show(ShowArguments),
-    /// Request no more pilots; present ones go on.
+    /// Request no more pilots. Present pilots continue.
     Pause(NameArguments),
     /// Request pilots again.
     Resume(NameArguments),
-    /// Cancel the pending pilots of a pool; others end with their jobs, and then the pool is gone.
+    /// Remove a pool: pending pilots are cancelled, running pilots end with their jobs.
     Remove(NameArguments),
-    /// Ask the batch system whether it would accept a pilot, and when it would start. Requests nothing.
+    /// Ask the batch system whether it would accept a pilot, and when it would start.
     Test(NameArguments),
 }
 
@@ -37,6 +37,7 @@ pub(crate) enum AddCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  carma pool pause gpu\n  carma pool test gpu")]
 pub(crate) struct NameArguments {
     /// The pool.
     name: String,
@@ -45,6 +46,7 @@ pub(crate) struct NameArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma pool show gpu")]
 pub(crate) struct ShowArguments {
     /// The pool.
     name: String,

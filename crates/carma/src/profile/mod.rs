@@ -25,36 +25,35 @@ use run::Bench;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A list of jobs is a TOML file:\n\n  [[job]]\n  name = \"resnet50_bs64\"\n  command = \"python train.py --batch-size 64\"\n  \
+A job list is a TOML file:\n\n  [[job]]\n  name = \"resnet50_bs64\"\n  command = \"python train.py --batch-size 64\"\n  \
 directory = \"/home/ada/vision\"\n\n\
-Where a manager runs, it gives nothing new to the GPU meanwhile, and what runs \
-there is waited for. Results are kept one by one, so that --resume goes on after \
-an interruption.\n\n\
+If a manager runs, it starts no new jobs on the GPU meanwhile. The profile waits \
+until the present jobs have ended. Each result is saved at once; --resume continues \
+an interrupted profile.\n\n\
 Examples:\n  carma profile jobs.toml --pairs --copies 3\n  carma calibrate --solo profile/solo.csv --pairs profile/pairs-streams.csv")]
 pub(crate) struct Arguments {
-    /// A list of jobs (TOML), or workloads of the catalogue on emulated GPUs.
+    /// A job list (TOML), or workloads of the catalogue on emulated GPUs.
     #[arg(required = true, value_name = "FILE|WORKLOAD")]
     jobs: Vec<String>,
-    /// Run each alone, and nothing else.
+    /// Run each job alone, and no combinations.
     #[arg(long, conflicts_with_all = ["pairs", "copies"])]
     alone: bool,
-    /// Run each beside each, itself included; this is done unless something
-    /// else is asked for.
+    /// Run each pair of jobs, and each job with itself. This is the default.
     #[arg(long)]
     pairs: bool,
-    /// Run up to so many copies of each, started one after the other.
+    /// Run up to this many copies of each job, started one after another.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(2..=48))]
     copies: Option<u16>,
     /// How jobs share the GPU.
     #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = "streams")]
     modes: Vec<Mode>,
-    /// Which GPU: its number in carma gpus, or its UUID.
+    /// The GPU: its number in `carma gpus`, or its UUID.
     #[arg(long, default_value = "0")]
     gpu: String,
-    /// The folder of the results.
+    /// The folder for results.
     #[arg(long, short, value_name = "FOLDER", default_value = "profile")]
     output: PathBuf,
-    /// Go on with what a run that was interrupted has left to do.
+    /// Continue an interrupted profile.
     #[arg(long)]
     resume: bool,
     #[command(flatten)]

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
-    /// In turn.
+    /// Time slicing.
     Streams,
-    /// At the same time, through a server of NVIDIA's.
+    /// At the same time, through an MPS server.
     Mps,
 }
 

@@ -36,29 +36,25 @@ use carma_format::count;
 use table::Column;
 
 #[derive(Debug, Args)]
-#[command(after_help = "On emulated GPUs each job is a carma emu train of its workload. On real ones, a \
-task file (.rad) is submitted with its own command; other traces say nothing that \
-could be run there.\n\n\
-Example:\n  carma emu up --speed 60 && carma up --detach\n  carma replay trace.csv --against exclusive")]
+#[command(after_help = "On emulated GPUs, each job runs `carma emu train` with its workload. On real GPUs, \
+only task files (.rad) can be replayed: other traces have no commands.\n\n\
+Examples:\n  carma replay trace.csv\n  carma replay trace.csv --against exclusive")]
 pub(crate) struct Arguments {
-    /// The trace, in any of the forms that `carma trace` reads.
+    /// The trace; `carma trace --help` lists the formats.
     trace: PathBuf,
-    /// Submit so many times faster than the trace says [default: as much faster as
-    /// the time of the manager's GPUs passes, which is 1 for real ones].
+    /// Submit this many times faster than the trace says [default: the speed of the emulated GPUs; 1 for real GPUs].
     #[arg(long, value_parser = speed, allow_negative_numbers = true)]
     speed: Option<f64>,
-    /// How much memory jobs declare: none, oracle (their measured peak), or a
-    /// column of --estimates.
+    /// Memory that the jobs declare: none, oracle (the measured peak), or a column of --estimates.
     #[arg(long, default_value = "oracle")]
     estimator: String,
-    /// Estimators' answers: CSV as `carma simulate` reads it.
+    /// A CSV file with memory estimates, as for `carma simulate`.
     #[arg(long, value_name = "FILE")]
     estimates: Option<PathBuf>,
-    /// Also simulate the same jobs under this policy and the manager's other rules,
-    /// and show it beside.
+    /// Also simulate the same jobs under this policy, with the other settings of the manager, and compare.
     #[arg(long, value_name = "POLICY")]
     against: Option<String>,
-    /// The same seed gives jobs the same run times and start-ups.
+    /// Seed of run times and start-up times.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Also say how good the predicted starts and ends were.

@@ -38,25 +38,23 @@ const FILE: &str = "carma-report.html";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The page is one file that needs no other and no script. Jobs are those that \
-were submitted in this time. For a PDF a browser is needed: chromium, Chrome or \
-Edge.\n\n\
+The report is one HTML file without scripts. It covers the jobs that were submitted \
+in this time. A PDF needs a browser on this machine: Chromium, Chrome or Edge.\n\n\
 Examples:\n  carma report --since 7d --pdf week.pdf\n  carma report --since 2027-01-01 --until 2027-02-01 --user ada -o ada.html")]
 pub(crate) struct Arguments {
-    /// From this time on: 7d, 12h, 2027-01-31 or 2027-01-31T08:00.
+    /// Start of the report: 7d, 12h, 2027-01-31 or 2027-01-31T08:00.
     #[arg(long, value_name = "TIME", default_value = "7d")]
     since: Moment,
-    /// Before this time, written in the same way; unset: until now.
+    /// End of the report, in the same form [default: now].
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
-    /// Of this user's jobs alone, by name or number.
+    /// Only jobs of this user (name or number).
     #[arg(short, long, value_parser = user)]
     user: Option<UserId>,
-    /// Write the page to this file, - for standard output [default:
-    /// carma-report.html, unless a PDF is wanted].
+    /// Write the report to this file; - is standard output [default: carma-report.html, unless --pdf is given].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print it to this file, by a browser that is there.
+    /// Also write a PDF file, with a browser of this machine.
     #[arg(long, value_name = "FILE")]
     pdf: Option<PathBuf>,
     #[command(flatten)]

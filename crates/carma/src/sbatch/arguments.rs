@@ -12,28 +12,25 @@ use crate::units::bytes;
 /// Our own options.
 #[derive(Debug, Default, Args)]
 pub(super) struct Options {
-    /// GPU memory that it needs: 12GiB, or a bare number of MiB. (--mem is sbatch's,
-    /// for host memory.)
+    /// GPU memory of the job: 12GiB, or a bare number of MiB. (--mem of sbatch is host memory.)
     #[arg(long, value_name = "SIZE")]
     pub(super) gpu_mem: Option<String>,
-    /// What describes its model, to estimate its memory by.
+    /// A description of the model, for the estimate.
     #[arg(long, value_name = "FILE")]
     pub(super) model: Option<PathBuf>,
-    /// Samples a step, for the estimate.
+    /// Batch size, for the estimate.
     #[arg(long, value_name = "N")]
     pub(super) batch_size: Option<u32>,
-    /// dry-run: run the script's Python command without a GPU first and see what it
-    /// allocates.
+    /// dry-run: run the Python command of the script without a GPU first, and measure its allocations.
     #[arg(long, value_name = "HOW")]
     pub(super) estimate: Option<String>,
-    /// Memory of a GPU of the site, if its type in Slurm does not tell.
+    /// Memory of a GPU of this site, if Slurm does not tell.
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(super) gpu_memory: Option<MiB>,
-    /// Start it again with more shards after it ran out of GPU memory, so many times
-    /// [default: 3].
+    /// Number of restarts with more shards after an out-of-memory error [default: 3].
     #[arg(long, value_name = "N")]
     pub(super) oom_retries: Option<u32>,
-    /// Say what would be submitted and why, and submit nothing.
+    /// Print the sbatch command and the reasons, and submit nothing.
     #[arg(long)]
     pub(super) dry_run: bool,
 }

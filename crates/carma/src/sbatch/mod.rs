@@ -41,14 +41,13 @@ const RETRIES: u32 = 3;
 #[command(
     override_usage = "carma sbatch [OPTIONS] [OPTIONS OF SBATCH] SCRIPT [ARGUMENT]...\n       carma sbatch [OPTIONS] [OPTIONS OF SBATCH] --wrap COMMAND",
     after_help = "\
-The options above may stand anywhere before the script. Every other option goes \
-to sbatch as it is; the first word that belongs to no option is the script. \
-What the command line, variables of sbatch (SBATCH_GRES) or #SBATCH lines \
-request is kept. sbatch's own answer is the only output, and its exit code \
-that of this command; what was added is said on standard error, unless \
---quiet is given. No manager is needed.\n\n\
-A job with shards that runs out of GPU memory goes back into the queue under \
-its own number with more shards.\n\n\
+The options above can stand anywhere before the script. All other options go to \
+sbatch unchanged; the first word that is no option is the script. Requests in the \
+command line, in variables of sbatch (SBATCH_GRES) and in #SBATCH lines are kept. \
+Standard output and exit code are those of sbatch; added options are printed to \
+standard error, unless --quiet is given. No manager is needed.\n\n\
+A job with shards that runs out of GPU memory is requeued with more shards, under \
+the same job number.\n\n\
 Examples:\n  carma sbatch --gpu-mem 12GiB train.sh\n  \
 carma sbatch --model resnet50.txt --batch-size 64 -p gpu --time 4:00:00 train.sh\n  \
 carma sbatch --dry-run train.sh"

@@ -22,29 +22,31 @@ const START: [&[&str]; 3] = [&["daemon-reload"], &["enable", UNIT], &["restart",
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Have systemd start the manager now and at every boot.
+    /// Let systemd start the manager now and at every boot.
     Install(InstallArguments),
-    /// Stop the manager and take it from systemd; jobs that run go on.
+    /// Stop the manager and remove the service. Running jobs continue.
     Remove(ScopeArguments),
-    /// Show how the service is.
+    /// Show the state of the service.
     Status(ScopeArguments),
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sudo carma service install\n  carma service install --user --dry-run")]
 pub(crate) struct InstallArguments {
     #[command(flatten)]
     scope: ScopeArguments,
-    /// Print the unit and say what would be done, and do nothing.
+    /// Print the unit and the steps, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// A configuration file for the manager, instead of the one it looks for.
+    /// The configuration file of the manager [default: the standard file].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma service status")]
 pub(crate) struct ScopeArguments {
-    /// The service of this user alone, instead of the machine's.
+    /// The service of this user, not of the machine.
     #[arg(long)]
     user: bool,
 }

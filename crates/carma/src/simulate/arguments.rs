@@ -18,47 +18,41 @@ use crate::files::{read_table, report_skipped};
 /// Flags that describe the simulated world.
 #[derive(Debug, Args)]
 pub(crate) struct WorldArguments {
-    /// Servers: GPUs of a type, as in 4xA100-40GB; several servers as in
-    /// 312x8xV100-32GB; kinds of servers joined by commas. [default: 4xA100-40GB;
-    /// for validate 3xA100-40GB, where the published runs were measured]
+    /// The simulated servers: 4xA100-40GB is one server with four GPUs, 312x8xV100-32GB is 312 servers. Separate kinds of servers by
+    /// commas. [default: 4xA100-40GB; for validate 3xA100-40GB, where the published runs were measured]
     #[arg(long)]
     server: Option<Servers>,
-    /// How GPUs are shared: streams, mps, mig-1g, mig-2g, mig-3g, mig-4g, mig-7g.
+    /// How jobs share a GPU: streams, mps, mig-1g, mig-2g, mig-3g, mig-4g or mig-7g.
     #[arg(long, default_value = "streams")]
     mode: Sharing,
     #[command(flatten)]
     catalogue: CatalogueArguments,
-    /// Interference constants that `carma calibrate` wrote, instead of the
-    /// shipped ones.
+    /// Use the interference constants in this file, written by `carma calibrate`.
     #[arg(long, value_name = "FILE")]
     interference: Option<PathBuf>,
-    /// Estimators' answers: CSV with a column workload (or task) and one for each
-    /// estimator, in MiB, by its name or its name and `_mib`.
+    /// A CSV file with memory estimates in MiB: a column `workload` (or `task`), and one column per estimator, named after it or with
+    /// `_mib` appended.
     #[arg(long, value_name = "FILE")]
     estimates: Option<PathBuf>,
-    /// Relative error of the memory that the scheduler knows.
+    /// Relative error of the memory estimates.
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     memory_error: f64,
-    /// Relative error of the utilisation that the scheduler knows.
+    /// Relative error of the utilisation estimates.
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     utilisation_error: f64,
-    /// Relative error of the run times that the scheduler knows.
+    /// Relative error of the run time estimates.
     #[arg(long, default_value_t = DEFAULT_DURATION_ERROR, value_parser = share)]
     duration_error: f64,
-    /// The share of jobs that can checkpoint when asked: time slots and
-    /// corrections need some.
+    /// Share of jobs that can checkpoint on request. Time slices and corrections need such jobs.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = part)]
     checkpoint: f64,
-    /// The share of jobs that print how far they are: what is learned of
-    /// interference comes from them.
+    /// Share of jobs that report their progress. The scheduler learns interference from them.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = part)]
     progress: f64,
-    /// A process from outside, as in gpu=0,from=100,until=2000,memory=8000,smact=0.5;
-    /// may be given more than once.
+    /// A process that CARMA does not manage, such as gpu=0,from=100,until=2000,memory=8000,smact=0.5. Can be repeated.
     #[arg(long, value_name = "WHAT", value_parser = Disturbance::foreign)]
     foreign: Vec<Disturbance>,
-    /// A GPU that is lost, as in gpu=2,from=500,until=900; may be given more
-    /// than once.
+    /// A GPU that fails, such as gpu=2,from=500,until=900. Can be repeated.
     #[arg(long, value_name = "WHAT", value_parser = Disturbance::loss)]
     lose: Vec<Disturbance>,
 }

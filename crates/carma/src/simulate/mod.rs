@@ -23,27 +23,26 @@ pub(crate) const SERVERS: &str = "4xA100-40GB";
 
 /// What a run is made from.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  carma simulate mix.csv --policy magm --server 2x4xA100-80GB --jobs jobs.csv")]
 pub(crate) struct Arguments {
-    /// The trace, in any of the forms that `carma trace` reads.
+    /// The trace; `carma trace --help` lists the formats.
     trace: PathBuf,
     #[command(flatten)]
     rules: ConfigArguments,
-    /// Who says how much memory jobs need: none, oracle (their measured peak),
-    /// or a column of --estimates.
+    /// Source of memory estimates: none, oracle (the measured peak), or a column of --estimates.
     #[arg(long, default_value = "oracle")]
     estimator: String,
     #[command(flatten)]
     world: WorldArguments,
     #[command(flatten)]
     enforce: EnforceArguments,
-    /// The same seed gives the same run.
+    /// Seed of the random numbers. The same seed gives the same run.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Write the result of each job to this file: JSON if it ends in .json,
-    /// else CSV.
+    /// Write the result of each job to this file: JSON if the name ends in .json, CSV otherwise.
     #[arg(long, value_name = "FILE")]
     jobs: Option<PathBuf>,
-    /// Write the scheduler's event log to this file; `carma replay-log` replays it.
+    /// Write the event log of the scheduler to this file. `carma replay-log` replays it.
     #[arg(long, value_name = "FILE")]
     event_log: Option<PathBuf>,
     /// Print JSON.

@@ -33,13 +33,13 @@ const LARGEST_FILE: u64 = 4 << 20;
 #[command(
     override_usage = "carma submit [FLAGS] -- COMMAND [ARGUMENT]...\n       carma submit [FLAGS] SCRIPT [-- ARGUMENT]...\n       carma submit [FLAGS] FILE...",
     after_help = "\
-A script begins with #! and may say in lines before its first command what \
-flags would: #CARMA --gpus 2. Of #SBATCH lines is taken what means the same \
-here. A job file is TOML: its keys are the flags' names, and command = \
-[\"python\", \"train.py\"] is what to run; several [[job]] share what stands \
-above them. A .rad file is a task file of CARMA. The flags win over what a \
-file says.\n\n\
-Relative paths of --workdir, --venv and --model are seen from here.\n\n\
+A script begins with #!. It can set options in lines before its first command: \
+#CARMA --gpus 2. #SBATCH lines are read too, as far as they mean the same here. \
+A job file is TOML: its keys are the names of the options, and command = \
+[\"python\", \"train.py\"] is the command. Several [[job]] tables share the keys \
+above them. A .rad file is a task file of the CARMA prototype. Options in the \
+command line override those in files.\n\n\
+Relative paths of --workdir, --venv and --model start in the present folder.\n\n\
 Examples:\n  carma submit --mem 20GiB -- python train.py\n  carma submit --array 1-10%3 --wait job.sh\n  \
 carma submit --param lr=0.1,0.01 --snapshot -- python train.py --lr {lr}"
 )]
@@ -47,23 +47,21 @@ pub(crate) struct Arguments {
     /// Scripts, job files (.toml) or task files (.rad); - is standard input.
     #[arg(value_name = "FILE")]
     files: Vec<String>,
-    /// What to run, as it is: no shell looks at it. After a script: what to call
-    /// it with.
+    /// The command and its arguments. No shell interprets it. After a script: the arguments of the script.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
     #[command(flatten)]
     flags: Flags,
-    /// Say what would be submitted, what is expected of it, and where it would
-    /// go now, and submit nothing.
+    /// Show the job, its estimate and where it would run now; submit nothing.
     #[arg(long, conflicts_with_all = ["wait", "quiet"])]
     dry_run: bool,
-    /// Wait until all is over, and exit as `carma wait` does.
+    /// Wait until all jobs have ended; the exit code is that of `carma wait`.
     #[arg(long, conflicts_with = "interactive")]
     wait: bool,
-    /// Print the numbers of the jobs and nothing else, one a line.
+    /// Print only the job numbers, one per line.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// Print JSON; in a dry run what look like secrets are hidden.
+    /// Print JSON. A dry run hides values that look like secrets.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -41,13 +41,13 @@ const TICK: Duration = Duration::from_secs(1);
 const INSTEAD: &str = "`carma queue` and `carma gpus --watch` print the same as text";
 
 #[derive(Debug, Args)]
-#[command(after_help = "Keys: ? lists them, q leaves. Only operators can act on \
-jobs of others.\n\nExamples:\n  carma top\n  carma top --host https://server:7080")]
+#[command(after_help = "Press ? for the keys, q to quit. Only operators can act on \
+jobs of other users.\n\nExamples:\n  carma top\n  carma top --host https://server:7080")]
 pub(crate) struct Arguments {
-    /// Use no colours, as with `NO_COLOR`: jobs are told apart by letters.
+    /// Use no colours, as with `NO_COLOR`. Letters identify the jobs.
     #[arg(long)]
     no_color: bool,
-    /// Draw with ASCII alone, as where the locale is not UTF-8.
+    /// Draw with ASCII characters only. This is the default if the locale is not UTF-8.
     #[arg(long)]
     ascii: bool,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use crate::catalogue::CatalogueArguments;
 /// The trace to work on.
 #[derive(Debug, Args)]
 pub(super) struct Source {
-    #[arg(help = format!("The trace, packed by gzip or not. Formats: {}", carma_sim::trace::formats()))]
+    #[arg(help = format!("The trace, plain or compressed with gzip. Formats: {}", carma_sim::trace::formats()))]
     pub(super) trace: PathBuf,
     #[command(flatten)]
     pub(super) catalogue: CatalogueArguments,
@@ -46,13 +46,14 @@ impl Destination {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma trace analyze mix.csv --svg charts")]
 pub(crate) struct AnalyzeArguments {
     #[command(flatten)]
     pub(super) source: Source,
     /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
-    /// Also write charts as SVG files into this folder.
+    /// Also write charts as SVG files to this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(super) svg: Option<PathBuf>,
     #[command(flatten)]
@@ -60,20 +61,20 @@ pub(crate) struct AnalyzeArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma trace sample philly.csv --from 3d --to 4d -o day.csv")]
 pub(crate) struct SampleArguments {
     #[command(flatten)]
     pub(super) source: Source,
-    /// Take jobs submitted from here on: seconds, or 30m, 12h, 3d. The
-    /// sample's times count from here.
+    /// Take jobs submitted after this time: seconds, or 30m, 12h, 3d. It becomes time zero of the sample.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = span)]
     pub(super) from: Seconds,
-    /// Take jobs submitted before: seconds, or 30m, 12h, 3d.
+    /// Take jobs submitted before this time: seconds, or 30m, 12h, 3d.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(super) to: Option<Seconds>,
-    /// Draw so many of them, all with the same chance; the order stays.
+    /// Draw this many jobs at random. Their order stays.
     #[arg(long, value_name = "NUMBER")]
     pub(super) jobs: Option<usize>,
-    /// What the draw follows: the same seed, the same sample.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
     #[command(flatten)]
@@ -81,13 +82,14 @@ pub(crate) struct SampleArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma trace map philly.csv --durations workload -o mapped.csv")]
 pub(crate) struct MapArguments {
     #[command(flatten)]
     pub(super) source: Source,
-    /// What the draw follows: the same seed, the same workloads.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 0)]
     pub(super) seed: u64,
-    /// How long jobs take alone.
+    /// Source of the run times alone.
     #[arg(long, value_enum, default_value_t = DurationSource::Own)]
     pub(super) durations: DurationSource,
     #[command(flatten)]
@@ -97,9 +99,9 @@ pub(crate) struct MapArguments {
 /// The durations that a mapped trace has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum DurationSource {
-    /// As long as the trace says.
+    /// The trace.
     Own,
-    /// As long as the workload they were given.
+    /// The assigned workload.
     Workload,
 }
 
@@ -113,17 +115,18 @@ impl From<DurationSource> for DurationRule {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  carma trace generate --mix 65/27/8 --jobs 90 --seed 1 -o mix.csv")]
 pub(crate) struct GenerateArguments {
-    /// Percent of light, medium and heavy jobs. Published: 65/27/8, 0/83/17.
+    /// Percentages of light, medium and heavy jobs. Published mixes: 65/27/8 and 0/83/17.
     #[arg(long, value_name = "L/M/H", default_value = "65/27/8")]
     pub(super) mix: Mix,
-    /// How many jobs.
+    /// Number of jobs.
     #[arg(long, value_name = "NUMBER", default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(super) jobs: u32,
     /// Mean time between submissions: seconds, or 30m, 12h, 3d.
     #[arg(long, value_name = "TIME", default_value = "120", value_parser = span)]
     pub(super) mean_gap: Seconds,
-    /// What chance follows: the same seed, the same trace.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
     #[command(flatten)]

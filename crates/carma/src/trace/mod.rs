@@ -15,23 +15,20 @@ use arguments::{AnalyzeArguments, GenerateArguments, MapArguments, SampleArgumen
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Say what is in a trace: arrivals, durations, demand for GPUs.
+    /// Summarize a trace: arrivals, durations, requested GPUs.
     #[command(alias = "analyse")]
     Analyze(AnalyzeArguments),
-    /// Cut out a part of a trace: a window of time, or some of its jobs.
+    /// Take a part of a trace: a time window, or a random sample of jobs.
     Sample(SampleArguments),
-    /// Give the jobs of a cluster's log workloads of the catalogue.
+    /// Assign workloads of the catalogue to the jobs of a cluster log.
     ///
-    /// The jobs' durations are cut into thirds: short, medium, long. A job gets
-    /// a workload of the same third among those with its number of GPUs, or
-    /// with the next lower number there is. Jobs that name their workload keep it.
+    /// Jobs are divided into short, medium and long ones, a third each. Each job gets a workload of the same third with the same number of
+    /// GPUs, or the next lower number. Jobs that name a workload keep it.
     Map(MapArguments),
-    /// Make up a trace by a mix of light, medium and heavy jobs.
+    /// Generate a trace from a mix of light, medium and heavy jobs.
     ///
-    /// Light: one GPU, less than 2 GiB, such as small models on CIFAR or MNIST.
-    /// Medium: one GPU, 2 to 24 GiB, such as models on photographs. Heavy: more
-    /// than 24 GiB, or several GPUs. Within a class every workload has the same
-    /// chance. Arrivals are independent of each other.
+    /// Light: one GPU, less than 2 GiB, such as small models on CIFAR or MNIST. Medium: one GPU, 2 to 24 GiB, such as models on
+    /// photographs. Heavy: more than 24 GiB, or several GPUs. All workloads of a class are equally likely. Arrivals are independent.
     Generate(GenerateArguments),
 }
 

@@ -44,12 +44,12 @@ exit "$code"
 
 #[derive(Debug, Args)]
 pub(super) struct SlurmArguments {
-    /// Submit the manager as a small job of Slurm: 2 cores, 2 GiB, a day, after which it queues itself again.
+    /// Run the manager as a small Slurm job: 2 cores, 2 GiB, one day; then it requeues itself.
     ///
-    /// It manages no GPUs of its own node unless the arguments for sbatch request some. Commands on other hosts reach it as with --network.
+    /// It manages no GPUs of its node, unless the sbatch arguments request some. Commands on other hosts reach it as with --network.
     #[arg(long, conflicts_with = "detach", help_heading = "Slurm")]
     pub(super) in_slurm: bool,
-    /// Arguments for sbatch, which override the defaults: `-- --partition cpu --time 7-0`.
+    /// Arguments for sbatch; they override the defaults: `-- --partition cpu --time 7-0`.
     #[arg(last = true, value_name = "SBATCH ARGUMENTS", requires = "in_slurm", help_heading = "Slurm")]
     sbatch: Vec<OsString>,
 }

@@ -25,10 +25,10 @@ const EVENT: &str = "event";
 
 #[derive(Debug, Args)]
 pub(crate) struct LogArguments {
-    /// Log lines of this level and above (or `CARMA_LOG`) [default: info].
+    /// Lowest level of log lines (or `CARMA_LOG`) [default: info].
     #[arg(long, value_name = "LEVEL", help_heading = "Log")]
     log_level: Option<LogLevel>,
-    /// Log lines of text, or JSON objects (or `CARMA_LOG_FORMAT`) [default: text].
+    /// Log lines as text or as JSON objects (or `CARMA_LOG_FORMAT`) [default: text].
     #[arg(long, value_name = "FORMAT", help_heading = "Log")]
     log_format: Option<LogFormat>,
 }

@@ -34,32 +34,33 @@ use signals::{handle_signals, shut_down};
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+#[command(after_help = "Examples:\n  carma up --detach\n  carma up --observe\n  carma up --in-slurm -- --partition cpu")]
 pub(crate) struct Arguments {
-    /// Keep everything in this folder: state, socket and configuration.
+    /// The folder for all files: state, socket and configuration.
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
     /// Read this configuration file (TOML).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Go on in the background, and say when it is ready.
+    /// Run in the background; return when the manager is ready.
     #[arg(long)]
     detach: bool,
-    /// Watch, estimate and explain, and launch nothing.
+    /// Watch and explain, but start no jobs.
     #[arg(long)]
     observe: bool,
-    /// Run jobs without GPUs only, whatever GPUs there are.
+    /// Use no GPUs; run only jobs without GPUs.
     #[arg(long)]
     no_gpus: bool,
-    /// Run no jobs on this host, only on the servers of agents: for login nodes.
+    /// Run no jobs on this host, only on other servers with an agent. For login nodes.
     #[arg(long)]
     no_local: bool,
-    /// Take jobs of other users too, and run all as this account. They can read and change each other's files.
+    /// Accept jobs of other users, and run all jobs as this account. Jobs can then read and change the files of other users.
     #[arg(long)]
     shared_account: bool,
-    /// Write every event and decision to this file, for carma replay-log.
+    /// Write every event and decision to this file, for `carma replay-log`.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Let your own commands on other hosts with the same state folder reach it, encrypted (`manager.json` in the state folder).
+    /// Let your commands on other hosts reach the manager over an encrypted connection. They need the same state folder (`manager.json`).
     #[arg(long)]
     network: bool,
     #[command(flatten)]

@@ -19,24 +19,24 @@ use carma_format::wrapped;
 
 /// What the simulator is held against. Nothing is fitted.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  carma validate --jobs philly60_jobs.csv --measured philly60_measured.csv")]
 pub(crate) struct Arguments {
-    /// The trace that was run: CSV with `arrival_s`, `workload`, `gpus`,
-    /// `exclusive_exec_s`; nothing else of it is read.
+    /// The trace of the measured runs: CSV with `arrival_s`, `workload`, `gpus` and `exclusive_exec_s`. Other columns are ignored.
     #[arg(long, value_name = "FILE")]
     jobs: PathBuf,
-    /// What was measured: CSV with `policy`, `makespan_s`, `mean_jct_s`,
-    /// `p95_jct_s`, `mean_exec_s`, `oom_attempts`, `energy_vs_exclusive`.
+    /// The measurements: CSV with `policy`, `makespan_s`, `mean_jct_s`, `p95_jct_s`, `mean_exec_s`, `oom_attempts` and
+    /// `energy_vs_exclusive`.
     #[arg(long, value_name = "FILE")]
     measured: PathBuf,
-    /// Also score measured pairs.
+    /// Also compare with measured pairs of jobs on one GPU.
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
-    /// Also score measured crowds.
+    /// Also compare with measured groups of jobs on one GPU.
     #[arg(long, value_name = "FILE")]
     crowds: Option<PathBuf>,
     #[command(flatten)]
     world: WorldArguments,
-    /// Runs of each policy, with seeds from 0 on.
+    /// Number of runs of each policy; seeds count from 0.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
     /// Print JSON.

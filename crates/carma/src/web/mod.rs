@@ -17,8 +17,9 @@ use crate::manager::Manager;
 const DEFAULT_PORT: u16 = 7080;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  carma web\n  carma web --host https://server:7080")]
 pub(crate) struct Arguments {
-    /// Open this port of the machine itself; unset: 7080, or any that is free.
+    /// The local port [default: 7080, or another free one].
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     #[command(flatten)]

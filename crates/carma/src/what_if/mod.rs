@@ -42,18 +42,18 @@ const DEFAULT_POLICIES: [&str; 5] = ["exclusive", "magm", "or-magm", "lug", "luc
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each job is put back to the time it takes alone, from what was measured beside \
-others, and then simulated on the same GPUs: by the rules in force, which shows \
-how far to trust the simulator, and by others.\n\n\
+First, the run time of each job alone is computed from its measured run. Then all jobs \
+are simulated on the same GPUs: with the present policy, which shows how accurate \
+the simulation is, and with the other policies.\n\n\
 Example:\n  carma what-if --since 1d --policy exclusive,or-magm/aegis")]
 pub(crate) struct Arguments {
-    /// Jobs submitted from this time on: 7d, 12h, 2027-01-31 or 2027-01-31T08:00.
+    /// Jobs submitted since this time: 7d, 12h, 2027-01-31 or 2027-01-31T08:00.
     #[arg(long, value_name = "TIME", default_value = "1d")]
     since: Moment,
-    /// And before this time, written in the same way; unset: until now.
+    /// Jobs submitted before this time, in the same form [default: now].
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
-    /// Policies, as `carma compare` takes them; unset: a few that differ much.
+    /// Policies, as for `carma compare` [default: a few that differ much].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     policy: Vec<String>,
     #[command(flatten)]
