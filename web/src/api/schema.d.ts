@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/arrays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The states of the jobs of some arrays, at most 100. */
+        get: operations["arrays"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/configuration": {
         parameters: {
             query?: never;
@@ -626,6 +643,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Users with their jobs, time on GPUs and energy in a period. */
+        get: operations["users"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/what-if": {
         parameters: {
             query?: never;
@@ -714,6 +748,21 @@ export interface components {
              * @description The index that its user gave it.
              */
             index: number;
+        };
+        /** @description An array, and the states of its jobs. */
+        ArraySummary: {
+            /** @description The array. */
+            array: components["schemas"]["ArrayId"];
+            /** @description Its jobs. */
+            jobs: components["schemas"]["JobCounts"];
+            /** @description Its name. */
+            name?: string | null;
+            /** @description When it was submitted. */
+            submitted: components["schemas"]["UnixMillis"];
+            /** @description Its user. */
+            user: components["schemas"]["UserId"];
+            /** @description The user's name. */
+            user_name: string;
         };
         /** @description An attempt. */
         AttemptDetail: {
@@ -1180,6 +1229,44 @@ export interface components {
                 text: string;
             };
         };
+        /** @description Jobs by state, and by how they ended. */
+        JobCounts: {
+            /**
+             * Format: int64
+             * @description Failed, or never ran.
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Held.
+             */
+            held: number;
+            /**
+             * Format: int64
+             * @description Ended because a GPU or the host ran out of memory.
+             */
+            out_of_memory: number;
+            /**
+             * Format: int64
+             * @description Running.
+             */
+            running: number;
+            /**
+             * Format: int64
+             * @description Ended by a user or a limit.
+             */
+            stopped: number;
+            /**
+             * Format: int64
+             * @description Succeeded.
+             */
+            succeeded: number;
+            /**
+             * Format: int64
+             * @description Waiting.
+             */
+            waiting: number;
+        };
         /** @description Everything that is known about a job. */
         JobDetail: {
             array?: null | components["schemas"]["ArrayPlace"];
@@ -1203,6 +1290,11 @@ export interface components {
             owner: components["schemas"]["Owner"];
             /** @description The state as one word. */
             phase: components["schemas"]["Phase"];
+            /**
+             * Format: double
+             * @description Progress from 0 to 1, if the job runs and reports it.
+             */
+            progress?: number | null;
             /** @description The request. Other users do not see the command and the environment; its user and operators see no secrets. */
             request: components["schemas"]["JobRequest"];
             /** @description The state with its data. */
@@ -1450,10 +1542,20 @@ export interface components {
             since: components["schemas"]["UnixMillis"];
             /** @description When it was submitted. */
             submitted: components["schemas"]["UnixMillis"];
+            /** @description What its attempts used. */
+            used?: components["schemas"]["JobUsage"];
             /** @description Its user. */
             user: components["schemas"]["UserId"];
             /** @description The user's name. */
             user_name: string;
+        };
+        /** @description What the attempts of a job used. */
+        JobUsage: {
+            energy?: null | components["schemas"]["Joules"];
+            peak?: null | components["schemas"]["MiB"];
+            /** @description Run time of its finished attempts. */
+            ran: components["schemas"]["Seconds"];
+            running_since?: null | components["schemas"]["UnixMillis"];
         };
         /**
          * Format: double
@@ -1775,7 +1877,20 @@ export interface components {
             obstacle: "little_gain";
             /**
              * Format: int32
-             * @description What it would add, in percent of a job that has its GPU for itself.
+             * @description What it would add, in percent of a job that has its GPU for itself; negative where total progress would fall.
+             */
+            percent: number;
+        } | {
+            /**
+             * Format: int32
+             * @description The most that is allowed, the more the more jobs wait.
+             */
+            limit: number;
+            /** @enum {string} */
+            obstacle: "predicted_delay";
+            /**
+             * Format: int32
+             * @description The sum of the delays, in percent of the job's length.
              */
             percent: number;
         } | {
@@ -2238,6 +2353,7 @@ export interface components {
             /** @description Its number. */
             id: components["schemas"]["JobId"];
             memory?: null | components["schemas"]["MiB"];
+            memory_used?: null | components["schemas"]["MiB"];
             /** @description Its name. */
             name?: string | null;
             /** @description Higher goes first. */
@@ -2419,6 +2535,8 @@ export interface components {
         Settings: {
             /** @description Which jobs may share a GPU. */
             admission?: {
+                /** @description More of it, beyond an estimate whose upper bound is more than 1.4 times the expected peak. */
+                doubt_margin?: number;
                 /** @description Free memory required for a job about which nothing is known. Policy `rr` requires it only with reservations. */
                 floor?: number;
                 /**
@@ -2440,9 +2558,16 @@ export interface components {
                 margin?: number;
                 /** @description Memory reserved for a job counts as used before the job allocates it. */
                 reservations?: boolean;
+                /** @description Reserved memory that a job does not use is given back once its memory has not risen for this long. 0: never. */
+                trim_after?: number;
                 /** @description A GPU with more SM activity or utilisation than this is not shared further. 1: no cap. */
                 utilisation_cap?: number;
             };
+            /**
+             * @description What policy `carma` aims at: all figures, makespan and energy, or completion times and little slowdown.
+             * @enum {string}
+             */
+            aim?: "balanced" | "throughput" | "response";
             /** @description Correction of placements that turn out badly. */
             correction?: {
                 /** @description Correct when growing memory will fill the GPU within this time. 0: never. */
@@ -2452,9 +2577,11 @@ export interface components {
             };
             /** @description Predictions for jobs that share a GPU, and their limits. */
             forecast?: {
+                /** @description Maximum predicted delay of all jobs on a GPU, by one more job, in lengths of this job. Each waiting job per GPU adds 0.5. */
+                delay?: number;
                 /** @description Maximum DRAM activity predicted for a GPU: the sum of its jobs' activities alone. */
                 drama?: number;
-                /** @description Minimum total progress that one more job must add to a GPU, in jobs at full speed. */
+                /** @description Minimum total progress that one more job must add to a GPU, in jobs at full speed. A negative value allows a loss. */
                 gain?: number;
                 /** @description Predictions learn from the progress that jobs report, alone and on shared GPUs. */
                 learn?: boolean;
@@ -2528,6 +2655,8 @@ export interface components {
                 courtesy?: number;
                 /** @description The longest job is next once all other work per GPU is less than this many times its own. 0: never. */
                 critical?: number;
+                /** @description GPUs are kept for the longest job if they are predicted to be free for it within this share of its length, times the GPUs that it leaves to others for each of its own. Less, the more other work there is. 0: never. */
+                drain?: number;
                 /** @description Users take turns by their recent usage, not by their number of jobs. */
                 fair_share?: boolean;
                 /** @description Time between asking a job to stop and killing it. */
@@ -2543,6 +2672,8 @@ export interface components {
                 reserve_after?: number;
                 /** @description Users and groups with a share other than 1. */
                 shares?: unknown;
+                /** @description GPUs that are predicted to be free within its length are kept for the head of the queue once it has waited for this many times its length. 0: never. */
+                stretch?: number;
                 /** @description Assumed runtime of jobs without an estimate. */
                 unknown_duration?: number;
             };
@@ -2871,6 +3002,19 @@ export interface components {
          * @description A user of the server, by the operating system's number.
          */
         UserId: number;
+        /** @description A user's jobs, and their use of GPUs. */
+        UserSummary: {
+            /** @description Energy of attempts that ended in the period. */
+            energy: components["schemas"]["Joules"];
+            /** @description Time on GPUs in the period. A shared GPU counts for each job on it. */
+            gpu_time: components["schemas"]["Seconds"];
+            /** @description Unfinished jobs, and jobs that ended in the period. */
+            jobs: components["schemas"]["JobCounts"];
+            /** @description The user's name. */
+            name: string;
+            /** @description The user. */
+            user: components["schemas"]["UserId"];
+        };
         /** @description How busy a GPU is, by metric, as far as known. */
         Utilisation: {
             /**
@@ -3073,6 +3217,7 @@ export type After = components['schemas']['After'];
 export type ArrayElement = components['schemas']['ArrayElement'];
 export type ArrayId = components['schemas']['ArrayId'];
 export type ArrayPlace = components['schemas']['ArrayPlace'];
+export type ArraySummary = components['schemas']['ArraySummary'];
 export type AttemptDetail = components['schemas']['AttemptDetail'];
 export type AttemptId = components['schemas']['AttemptId'];
 export type Blame = components['schemas']['Blame'];
@@ -3117,12 +3262,14 @@ export type Image = components['schemas']['Image'];
 export type Interference = components['schemas']['Interference'];
 export type JobChange = components['schemas']['JobChange'];
 export type JobCommand = components['schemas']['JobCommand'];
+export type JobCounts = components['schemas']['JobCounts'];
 export type JobDetail = components['schemas']['JobDetail'];
 export type JobEstimate = components['schemas']['JobEstimate'];
 export type JobEvent = components['schemas']['JobEvent'];
 export type JobId = components['schemas']['JobId'];
 export type JobRequest = components['schemas']['JobRequest'];
 export type JobSummary = components['schemas']['JobSummary'];
+export type JobUsage = components['schemas']['JobUsage'];
 export type Joules = components['schemas']['Joules'];
 export type LaunchReason = components['schemas']['LaunchReason'];
 export type LimitChange = components['schemas']['LimitChange'];
@@ -3198,6 +3345,7 @@ export type UnixMillis = components['schemas']['UnixMillis'];
 export type UnixMinute = components['schemas']['UnixMinute'];
 export type Update = components['schemas']['Update'];
 export type UserId = components['schemas']['UserId'];
+export type UserSummary = components['schemas']['UserSummary'];
 export type Utilisation = components['schemas']['Utilisation'];
 export type UtilisationOverTime = components['schemas']['UtilisationOverTime'];
 export type Verdict = components['schemas']['Verdict'];
@@ -3223,6 +3371,42 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    arrays: {
+        parameters: {
+            query: {
+                /** @description Their numbers, with commas between them. */
+                ids: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArraySummary"][];
                 };
             };
             /** @description An error. Nothing was changed. */
@@ -3394,6 +3578,8 @@ export interface operations {
                 user?: components["schemas"]["UserId"];
                 /** @description Only jobs in this state. */
                 state?: components["schemas"]["Phase"];
+                /** @description Only jobs that ended in one of these ways: `succeeded`, `failed`, `out_of_memory`, `stopped`, with commas between them. */
+                outcome?: string;
                 /** @description Only jobs with this in their name. */
                 name?: string;
                 /** @description Only jobs with this in their name or in the name of their user, or as their number. */
@@ -3668,6 +3854,8 @@ export interface operations {
                 user?: components["schemas"]["UserId"];
                 /** @description Only jobs in this state. */
                 state?: components["schemas"]["Phase"];
+                /** @description Only jobs that ended in one of these ways: `succeeded`, `failed`, `out_of_memory`, `stopped`, with commas between them. */
+                outcome?: string;
                 /** @description Only jobs with this in their name. */
                 name?: string;
                 /** @description Only jobs with this in their name or in the name of their user, or as their number. */
@@ -4637,6 +4825,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Status"];
+                };
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    users: {
+        parameters: {
+            query?: {
+                /** @description Only this user. */
+                user?: components["schemas"]["UserId"];
+                /** @description Start of the period; unset: since the first job. */
+                since?: components["schemas"]["UnixMillis"];
+                /** @description End of the period; unset: now. */
+                until?: components["schemas"]["UnixMillis"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserSummary"][];
                 };
             };
             /** @description An error. Nothing was changed. */

@@ -49,6 +49,9 @@ pub struct JobDetail {
     pub events: Vec<StoredEvent>,
     /// Energy of all attempts so far.
     pub energy: Option<Joules>,
+    /// Progress from 0 to 1, if the job runs and reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
 }
 
 /// The estimate of a job.

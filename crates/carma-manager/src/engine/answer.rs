@@ -2,6 +2,7 @@
 
 use carma_core::{Event, Settings};
 
+use super::accounting::SoFar;
 use super::decide::{Effect, Reply};
 use super::question::{ClusterQuestion, Question};
 use super::refusal::{TAKEN_OVER, refused, unavailable};
@@ -44,8 +45,9 @@ impl EngineState {
                 drop(reply.send(Ok(shares.into_iter().map(Into::into).collect())));
             }
             Question::SoFar { job, reply } => {
-                let attempt = self.decisions.job(job).and_then(|job| job.state.active()).map(|active| active.attempt);
-                drop(reply.send(Ok(attempt.map(|attempt| self.accounting.so_far(attempt)))));
+                let running = self.decisions.job(job).and_then(|job| Some((job.state.active()?.attempt, job.progress)));
+                let so_far = running.map(|(attempt, progress)| SoFar { measurement: self.accounting.so_far(attempt), progress });
+                drop(reply.send(Ok(so_far)));
             }
             Question::Status { reply } => drop(reply.send(Ok(self.view().status()))),
             Question::Facts { reply } => drop(reply.send(Ok(self.view().facts()))),

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use carma_core::{AttemptId, DeviceId, JobId, Settings};
 use tokio::sync::{broadcast, oneshot};
 
+use super::accounting::SoFar;
 use super::accounting::recent::{Recent, SampleFilter};
 use super::decide::{Reply, SharedClock};
 use super::input::Input;
@@ -22,7 +23,6 @@ use crate::api::{
 };
 use crate::cluster::PoolName;
 use crate::heartbeat::{Heartbeats, Part, Stuck};
-use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::Owner;
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};
@@ -106,7 +106,7 @@ impl Handle {
     }
 
     /// The usage of the running attempt of a job so far; none if none runs.
-    pub async fn so_far(&self, job: JobId) -> Result<Option<Measurement>, Problem> {
+    pub async fn so_far(&self, job: JobId) -> Result<Option<SoFar>, Problem> {
         self.ask(|reply| Question::SoFar { job, reply }).await
     }
 

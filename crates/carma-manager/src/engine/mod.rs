@@ -60,7 +60,7 @@ mod views;
 mod work;
 mod writer;
 
-pub(crate) use accounting::measured;
+pub(crate) use accounting::{SoFar, measured};
 pub(crate) use accounting::recent::SampleFilter;
 pub use error::EngineError;
 pub use estimates::earlier_need;

@@ -2,13 +2,13 @@
 
 use carma_core::{DeviceId, JobId, Settings};
 
+use super::accounting::SoFar;
 use super::decide::Reply;
 use crate::api::{
     ChannelTest, Forecast, GpuDetail, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery, ServerDetail, ShareRow,
     Shutdown, Status, Submitted, Why,
 };
 use crate::cluster::PoolName;
-use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::Owner;
 use crate::submission::ValidJobs;
@@ -24,7 +24,7 @@ pub(crate) enum Question {
     Queue { query: QueueQuery, reply: Reply<Queue> },
     Gpus { reply: Reply<Vec<GpuDetail>> },
     Shares { reply: Reply<Vec<ShareRow>> },
-    SoFar { job: JobId, reply: Reply<Option<Measurement>> },
+    SoFar { job: JobId, reply: Reply<Option<SoFar>> },
     Status { reply: Reply<Status> },
     Facts { reply: Reply<Facts> },
     Settings { reply: Reply<Settings> },

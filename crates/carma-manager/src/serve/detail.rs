@@ -1,12 +1,12 @@
 //! Everything about a job: from the store, and what the engine has measured so far.
 
-use carma_core::{JobId, JobSpec, MiB, PerRank};
+use carma_core::{Fraction, JobId, JobSpec, MiB, PerRank};
 
 use super::Shared;
 use super::caller::Caller;
 use super::privacy::Redact;
 use crate::api::{ArrayPlace, AttemptDetail, Ending, EstimateDetail, JobDetail, JobEstimate, Problem, ProblemKind};
-use crate::engine::measured;
+use crate::engine::{SoFar, measured};
 use crate::measure::Measurement;
 use crate::store::{JobHistory, JobReasons, Joules, Measured, Phase, StoredAttempt};
 
@@ -17,8 +17,9 @@ impl Shared {
         let runs = history.job.job.state.active().is_some();
         // It may have ended meanwhile; then the next read of the store has its measurements.
         let so_far = if runs { self.handle.of(caller.uid).so_far(job).await.ok().flatten() } else { None };
+        let (so_far, progress) = so_far.map_or((None, None), |SoFar { measurement, progress }| (Some(measurement), progress));
         let view = caller.view(history.job.owner.uid);
-        Ok(detail(history, so_far).visible_to(view))
+        Ok(JobDetail { progress: progress.map(Fraction::get), ..detail(history, so_far) }.visible_to(view))
     }
 }
 
@@ -55,6 +56,7 @@ pub(super) fn detail(history: JobHistory, so_far: Option<Measurement>) -> JobDet
         attempts,
         events,
         energy: (!energies.is_empty()).then(|| Joules(energies.iter().sum())),
+        progress: None,
     }
 }
 

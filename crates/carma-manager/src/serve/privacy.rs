@@ -182,6 +182,7 @@ mod tests {
             attempts: Vec::new(),
             events: vec![StoredEvent::new(1, event)],
             energy: None,
+            progress: None,
         }
     }
 

@@ -9,7 +9,7 @@ pub(crate) mod tallies;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use carma_core::{AttemptId, DeviceId, Granted, Placement, Utilisation};
+use carma_core::{AttemptId, DeviceId, Fraction, Granted, Placement, Utilisation};
 
 use self::minutes::Minutes;
 use self::recent::Recent;
@@ -27,6 +27,13 @@ pub(crate) struct Accounting {
     steps: MemorySteps,
     /// The file of the meter.
     file: PathBuf,
+}
+
+/// A running job: its usage so far, and its progress if it reports it.
+#[derive(Debug)]
+pub struct SoFar {
+    pub(crate) measurement: Measurement,
+    pub(crate) progress: Option<Fraction>,
 }
 
 /// The total usage of an attempt.

@@ -87,5 +87,6 @@ pub(crate) fn sample() -> JobDetail {
             ),
         ],
         energy: Some(Joules(86_420.0)),
+        progress: None,
     }
 }
