@@ -31,15 +31,42 @@ pub enum EndingClass {
     Stopped,
 }
 
+impl EndingClass {
+    /// All classes.
+    pub(crate) const ALL: [Self; 4] = [Self::Succeeded, Self::Failed, Self::OutOfMemory, Self::Stopped];
+
+    /// The outcomes of this class. All others are failures.
+    pub(crate) const fn outcomes(self) -> &'static [Outcome] {
+        const SUCCEEDED: &[Outcome] = &[Outcome::Succeeded];
+        const OUT_OF_MEMORY: &[Outcome] = &[Outcome::OutOfMemory, Outcome::HostOutOfMemory];
+        const STOPPED: &[Outcome] = &[Outcome::Cancelled, Outcome::TimeLimit];
+        match self {
+            Self::Succeeded => SUCCEEDED,
+            Self::Failed => &[],
+            Self::OutOfMemory => OUT_OF_MEMORY,
+            Self::Stopped => STOPPED,
+        }
+    }
+
+    /// Its name in requests.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// The class of an outcome.
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        Self::ALL.into_iter().find(|class| class.outcomes().contains(outcome)).unwrap_or(Self::Failed)
+    }
+}
+
 impl From<&Outcome> for Ending {
     fn from(outcome: &Outcome) -> Self {
-        let class = match outcome {
-            Outcome::Succeeded => EndingClass::Succeeded,
-            Outcome::OutOfMemory | Outcome::HostOutOfMemory => EndingClass::OutOfMemory,
-            Outcome::Cancelled | Outcome::TimeLimit => EndingClass::Stopped,
-            _ => EndingClass::Failed,
-        };
-        Self { class, brief: outcome.brief(), text: outcome.to_string() }
+        Self { class: EndingClass::of(outcome), brief: outcome.brief(), text: outcome.to_string() }
     }
 }
 

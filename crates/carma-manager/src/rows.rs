@@ -1,10 +1,10 @@
 //! Rows that the store reads and the API sends as they are.
 
-use carma_core::{AttemptId, JobId, MiB, Outcome, Priority, UserId};
+use carma_core::{ArrayId, AttemptId, JobId, MiB, Outcome, Priority, Seconds, UserId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ending::Ending;
+use crate::ending::{Ending, EndingClass};
 use crate::phase::Phase;
 use crate::request::ArrayPlace;
 use crate::samples::MemoryStep;
@@ -41,6 +41,91 @@ pub struct JobSummary {
     pub outcome: Option<Outcome>,
     /// How it ended, for people.
     pub ending: Option<Ending>,
+    /// What its attempts used.
+    #[serde(default)]
+    pub used: JobUsage,
+}
+
+/// What the attempts of a job used.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+pub struct JobUsage {
+    /// Run time of its finished attempts.
+    pub ran: Seconds,
+    /// When its current attempt was launched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_since: Option<UnixMillis>,
+    /// Peak memory of its finished attempts on one GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<MiB>,
+    /// Energy of its finished attempts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Joules>,
+}
+
+/// Jobs by state, and by how they ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub struct JobCounts {
+    /// Waiting.
+    pub waiting: u64,
+    /// Held.
+    pub held: u64,
+    /// Running.
+    pub running: u64,
+    /// Succeeded.
+    pub succeeded: u64,
+    /// Failed, or never ran.
+    pub failed: u64,
+    /// Ended because a GPU or the host ran out of memory.
+    pub out_of_memory: u64,
+    /// Ended by a user or a limit.
+    pub stopped: u64,
+}
+
+impl JobCounts {
+    /// Counts this many jobs of a state; `ended` says how they ended.
+    pub(crate) const fn add(&mut self, phase: Phase, ended: Option<EndingClass>, jobs: u64) {
+        *match (phase, ended) {
+            (_, Some(EndingClass::Succeeded)) => &mut self.succeeded,
+            (_, Some(EndingClass::OutOfMemory)) => &mut self.out_of_memory,
+            (_, Some(EndingClass::Stopped)) => &mut self.stopped,
+            (Phase::Done, None) | (_, Some(EndingClass::Failed)) => &mut self.failed,
+            (Phase::Held, None) => &mut self.held,
+            (Phase::Starting | Phase::Running, None) => &mut self.running,
+            _ => &mut self.waiting,
+        } += jobs;
+    }
+}
+
+/// An array, and the states of its jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArraySummary {
+    /// The array.
+    pub array: ArrayId,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its user.
+    pub user: UserId,
+    /// The user's name.
+    pub user_name: String,
+    /// When it was submitted.
+    pub submitted: UnixMillis,
+    /// Its jobs.
+    pub jobs: JobCounts,
+}
+
+/// A user's jobs, and their use of GPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct UserSummary {
+    /// The user.
+    pub user: UserId,
+    /// The user's name.
+    pub name: String,
+    /// Unfinished jobs, and jobs that ended in the period.
+    pub jobs: JobCounts,
+    /// Time on GPUs in the period. A shared GPU counts for each job on it.
+    pub gpu_time: Seconds,
+    /// Energy of attempts that ended in the period.
+    pub energy: Joules,
 }
 
 /// An attempt's time on a GPU.

@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/arrays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The states of the jobs of some arrays, at most 100. */
+        get: operations["arrays"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/configuration": {
         parameters: {
             query?: never;
@@ -626,6 +643,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Users with their jobs, time on GPUs and energy in a period. */
+        get: operations["users"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/what-if": {
         parameters: {
             query?: never;
@@ -714,6 +748,21 @@ export interface components {
              * @description The index that its user gave it.
              */
             index: number;
+        };
+        /** @description An array, and the states of its jobs. */
+        ArraySummary: {
+            /** @description The array. */
+            array: components["schemas"]["ArrayId"];
+            /** @description Its jobs. */
+            jobs: components["schemas"]["JobCounts"];
+            /** @description Its name. */
+            name?: string | null;
+            /** @description When it was submitted. */
+            submitted: components["schemas"]["UnixMillis"];
+            /** @description Its user. */
+            user: components["schemas"]["UserId"];
+            /** @description The user's name. */
+            user_name: string;
         };
         /** @description An attempt. */
         AttemptDetail: {
@@ -1180,6 +1229,44 @@ export interface components {
                 text: string;
             };
         };
+        /** @description Jobs by state, and by how they ended. */
+        JobCounts: {
+            /**
+             * Format: int64
+             * @description Failed, or never ran.
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Held.
+             */
+            held: number;
+            /**
+             * Format: int64
+             * @description Ended because a GPU or the host ran out of memory.
+             */
+            out_of_memory: number;
+            /**
+             * Format: int64
+             * @description Running.
+             */
+            running: number;
+            /**
+             * Format: int64
+             * @description Ended by a user or a limit.
+             */
+            stopped: number;
+            /**
+             * Format: int64
+             * @description Succeeded.
+             */
+            succeeded: number;
+            /**
+             * Format: int64
+             * @description Waiting.
+             */
+            waiting: number;
+        };
         /** @description Everything that is known about a job. */
         JobDetail: {
             array?: null | components["schemas"]["ArrayPlace"];
@@ -1203,6 +1290,11 @@ export interface components {
             owner: components["schemas"]["Owner"];
             /** @description The state as one word. */
             phase: components["schemas"]["Phase"];
+            /**
+             * Format: double
+             * @description Progress from 0 to 1, if the job runs and reports it.
+             */
+            progress?: number | null;
             /** @description The request. Other users do not see the command and the environment; its user and operators see no secrets. */
             request: components["schemas"]["JobRequest"];
             /** @description The state with its data. */
@@ -1450,10 +1542,20 @@ export interface components {
             since: components["schemas"]["UnixMillis"];
             /** @description When it was submitted. */
             submitted: components["schemas"]["UnixMillis"];
+            /** @description What its attempts used. */
+            used?: components["schemas"]["JobUsage"];
             /** @description Its user. */
             user: components["schemas"]["UserId"];
             /** @description The user's name. */
             user_name: string;
+        };
+        /** @description What the attempts of a job used. */
+        JobUsage: {
+            energy?: null | components["schemas"]["Joules"];
+            peak?: null | components["schemas"]["MiB"];
+            /** @description Run time of its finished attempts. */
+            ran: components["schemas"]["Seconds"];
+            running_since?: null | components["schemas"]["UnixMillis"];
         };
         /**
          * Format: double
@@ -2251,6 +2353,7 @@ export interface components {
             /** @description Its number. */
             id: components["schemas"]["JobId"];
             memory?: null | components["schemas"]["MiB"];
+            memory_used?: null | components["schemas"]["MiB"];
             /** @description Its name. */
             name?: string | null;
             /** @description Higher goes first. */
@@ -2899,6 +3002,19 @@ export interface components {
          * @description A user of the server, by the operating system's number.
          */
         UserId: number;
+        /** @description A user's jobs, and their use of GPUs. */
+        UserSummary: {
+            /** @description Energy of attempts that ended in the period. */
+            energy: components["schemas"]["Joules"];
+            /** @description Time on GPUs in the period. A shared GPU counts for each job on it. */
+            gpu_time: components["schemas"]["Seconds"];
+            /** @description Unfinished jobs, and jobs that ended in the period. */
+            jobs: components["schemas"]["JobCounts"];
+            /** @description The user's name. */
+            name: string;
+            /** @description The user. */
+            user: components["schemas"]["UserId"];
+        };
         /** @description How busy a GPU is, by metric, as far as known. */
         Utilisation: {
             /**
@@ -3101,6 +3217,7 @@ export type After = components['schemas']['After'];
 export type ArrayElement = components['schemas']['ArrayElement'];
 export type ArrayId = components['schemas']['ArrayId'];
 export type ArrayPlace = components['schemas']['ArrayPlace'];
+export type ArraySummary = components['schemas']['ArraySummary'];
 export type AttemptDetail = components['schemas']['AttemptDetail'];
 export type AttemptId = components['schemas']['AttemptId'];
 export type Blame = components['schemas']['Blame'];
@@ -3145,12 +3262,14 @@ export type Image = components['schemas']['Image'];
 export type Interference = components['schemas']['Interference'];
 export type JobChange = components['schemas']['JobChange'];
 export type JobCommand = components['schemas']['JobCommand'];
+export type JobCounts = components['schemas']['JobCounts'];
 export type JobDetail = components['schemas']['JobDetail'];
 export type JobEstimate = components['schemas']['JobEstimate'];
 export type JobEvent = components['schemas']['JobEvent'];
 export type JobId = components['schemas']['JobId'];
 export type JobRequest = components['schemas']['JobRequest'];
 export type JobSummary = components['schemas']['JobSummary'];
+export type JobUsage = components['schemas']['JobUsage'];
 export type Joules = components['schemas']['Joules'];
 export type LaunchReason = components['schemas']['LaunchReason'];
 export type LimitChange = components['schemas']['LimitChange'];
@@ -3226,6 +3345,7 @@ export type UnixMillis = components['schemas']['UnixMillis'];
 export type UnixMinute = components['schemas']['UnixMinute'];
 export type Update = components['schemas']['Update'];
 export type UserId = components['schemas']['UserId'];
+export type UserSummary = components['schemas']['UserSummary'];
 export type Utilisation = components['schemas']['Utilisation'];
 export type UtilisationOverTime = components['schemas']['UtilisationOverTime'];
 export type Verdict = components['schemas']['Verdict'];
@@ -3251,6 +3371,42 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    arrays: {
+        parameters: {
+            query: {
+                /** @description Their numbers, with commas between them. */
+                ids: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArraySummary"][];
                 };
             };
             /** @description An error. Nothing was changed. */
@@ -3422,6 +3578,8 @@ export interface operations {
                 user?: components["schemas"]["UserId"];
                 /** @description Only jobs in this state. */
                 state?: components["schemas"]["Phase"];
+                /** @description Only jobs that ended in one of these ways: `succeeded`, `failed`, `out_of_memory`, `stopped`, with commas between them. */
+                outcome?: string;
                 /** @description Only jobs with this in their name. */
                 name?: string;
                 /** @description Only jobs with this in their name or in the name of their user, or as their number. */
@@ -3696,6 +3854,8 @@ export interface operations {
                 user?: components["schemas"]["UserId"];
                 /** @description Only jobs in this state. */
                 state?: components["schemas"]["Phase"];
+                /** @description Only jobs that ended in one of these ways: `succeeded`, `failed`, `out_of_memory`, `stopped`, with commas between them. */
+                outcome?: string;
                 /** @description Only jobs with this in their name. */
                 name?: string;
                 /** @description Only jobs with this in their name or in the name of their user, or as their number. */
@@ -4665,6 +4825,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Status"];
+                };
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    users: {
+        parameters: {
+            query?: {
+                /** @description Only this user. */
+                user?: components["schemas"]["UserId"];
+                /** @description Start of the period; unset: since the first job. */
+                since?: components["schemas"]["UnixMillis"];
+                /** @description End of the period; unset: now. */
+                until?: components["schemas"]["UnixMillis"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserSummary"][];
                 };
             };
             /** @description An error. Nothing was changed. */

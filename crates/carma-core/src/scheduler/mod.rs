@@ -259,12 +259,13 @@ impl Scheduler {
 
     /// Jobs that want GPUs and could start if there were room, in the order in which they will be tried.
     pub fn queue(&self) -> impl Iterator<Item = &Job> {
-        self.queues.in_order().filter_map(|job| self.jobs.get(&job))
+        self.queue_ids().filter_map(|job| self.jobs.get(&job))
     }
 
     /// The ids of [`Self::queue`]: cheaper where most of them are skipped.
     pub fn queue_ids(&self) -> impl Iterator<Item = JobId> {
-        self.queues.in_order()
+        let head = self.head();
+        head.into_iter().chain(self.queues.in_order().filter(move |job| Some(*job) != head))
     }
 
     /// Whether a job is in [`Self::queue`].

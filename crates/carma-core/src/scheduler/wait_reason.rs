@@ -146,7 +146,7 @@ impl Scheduler {
             _ if self.queues.is_set_aside(&place) || !mapping::could_ever_fit(&self.fleet, demand) => self.why_too_large(job, demand),
             _ => match self.head() {
                 Some(head) if head != job.id() => {
-                    let ahead = self.queues.in_order().take_while(|other| *other != job.id()).filter(|other| *other != head).count() + 1;
+                    let ahead = self.queue_ids().take_while(|other| *other != job.id()).count();
                     WaitReason::Behind { head, ahead, because: self.precedence(head, job) }
                 }
                 _ => WaitReason::Room,

@@ -17,12 +17,14 @@
 //!  POST /v1/notifications/test      [ChannelTest]                 GET  /v1/shares     [ShareRow]
 //!  GET  /v1/policies                PolicyList                    GET  /v1/servers    [ServerDetail]
 //!  GET, POST /v1/pools              [PoolDetail], NewPool         POST /v1/pools/{pool}, /v1/pools/{pool}/test
+//!  GET  /v1/arrays                  ArrayQuery -> [ArraySummary]  GET  /v1/users      UserQuery -> [UserSummary]
 //! ```
 //!
 //! `{job}` is a number, `12_3` (index 3 of array 12), `last` or `@name`; the number of an array means all of its jobs. `{gpu}` is a device as `carma gpus` names it.
 
 mod action;
 mod cluster;
+mod counts;
 mod energy;
 mod gpu;
 mod history;
@@ -41,9 +43,10 @@ pub use crate::ending::{Ending, EndingClass};
 pub use crate::event::{ByUser, CancelCause, JobEstimate, JobEvent, MemoryPart, uncorrected};
 pub use crate::notification::{Channel, ChannelTest, Notification, NotifiedEvent, Occasion};
 pub use crate::request::{ArrayPlace, JobChange, Parameter, Submission};
-pub use crate::rows::{EnergyKind, EnergyOf, EnergySum, GpuStay, JobSummary};
+pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, JobCounts, JobSummary, JobUsage, UserSummary};
 pub use crate::samples::MemoryStep;
 pub use action::*;
+pub use counts::*;
 pub use cluster::{NewPool, PoolChange, PoolDetail, PoolTest, ServerDetail};
 pub use energy::*;
 pub use gpu::*;

@@ -22,7 +22,6 @@ use crate::api::{
 };
 use crate::cluster::PoolName;
 use crate::heartbeat::{Heartbeats, Part, Stuck};
-use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::Owner;
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};

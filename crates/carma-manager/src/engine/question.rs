@@ -8,7 +8,6 @@ use crate::api::{
     Shutdown, Status, Submitted, Why,
 };
 use crate::cluster::PoolName;
-use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::Owner;
 use crate::submission::ValidJobs;

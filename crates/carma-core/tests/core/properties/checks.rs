@@ -34,6 +34,7 @@ impl World {
         self.check_exclusive(actions);
         self.check_switches(before, actions);
         self.check_no_job_was_overlooked();
+        self.check_listed_order();
         self.check_time_slices(before, actions);
         self.check_trims(before);
         let now = self.scheduler().now();
@@ -55,6 +56,18 @@ impl World {
                     self.gates.insert(granted.device, Closed { by: *attempt, launched_at: now, seen_at: None });
                 }
             }
+        }
+    }
+
+    /// The list of the queue begins with the job that others wait behind, and has as many jobs before a job as its reason says.
+    fn check_listed_order(&self) {
+        let scheduler = self.scheduler();
+        let listed: Vec<JobId> = scheduler.queue_ids().collect();
+        let Some(last) = listed.last() else { return };
+        match scheduler.explain(*last).unwrap().reason {
+            WaitReason::Behind { head, ahead, .. } => assert_eq!((head, ahead), (listed[0], listed.len() - 1)),
+            WaitReason::Room => assert_eq!(listed.len(), 1),
+            _ => {}
         }
     }
 

@@ -7,6 +7,14 @@ use crate::api::{GpuDetail, GpuTenant};
 use crate::host_gpus::GpuSample;
 use crate::store::Joules;
 
+/// The memory that the driver reports.
+pub(super) const fn read_memory(memory: TenantMemory) -> Option<MiB> {
+    match memory {
+        TenantMemory::Reading(memory) => Some(memory),
+        TenantMemory::Unseen | TenantMemory::Unreadable => None,
+    }
+}
+
 impl View<'_> {
     pub(crate) fn gpus(self) -> Vec<GpuDetail> {
         let survey = self.decisions.scheduler().survey();
@@ -26,7 +34,8 @@ impl View<'_> {
     pub(super) fn gpu(self, id: DeviceId, report: &DeviceReport) -> Option<GpuDetail> {
         let known = self.decisions.scheduler().fleet().device(id)?;
         let device = self.gpus.device(id)?;
-        let latest = self.gpus.sampling().latest(id);
+        // The last sample of a lost GPU says nothing about now.
+        let latest = self.gpus.sampling().latest(id).filter(|_| !known.lost);
         let reading = latest.and_then(|sample| sample.reading.as_ref().ok());
         let tenants = known.tenants.iter().map(|tenant| {
             let job = self.jobs.get(tenant.attempt.job);
@@ -37,10 +46,7 @@ impl View<'_> {
                 array: self.decisions.scheduler().job(tenant.attempt.job).and_then(array_place),
                 user: job.map(|job| job.owner.name.clone()).unwrap_or_default(),
                 promised: tenant.reserved,
-                memory: match tenant.memory {
-                    TenantMemory::Reading(memory) => Some(memory),
-                    TenantMemory::Unseen | TenantMemory::Unreadable => None,
-                },
+                memory: read_memory(tenant.memory),
                 limit: self.memory_limit(tenant, id),
                 borrowed: Some(tenant.borrowed()).filter(|borrowed| *borrowed > MiB::ZERO),
                 smact: usage.and_then(|usage| usage.smact_now).map(Fraction::get),
@@ -60,7 +66,7 @@ impl View<'_> {
             memory: known.spec.memory,
             memory_used: reading.map(|reading| reading.memory_used),
             promised: report.reserved,
-            available: report.available,
+            available: if known.lost { MiB::ZERO } else { report.available },
             utilisation: latest.map_or(Utilisation::NONE, GpuSample::utilisation),
             power: reading.and_then(|reading| reading.power),
             energy: self.accounting.energy(id).map(|energy| Joules(energy.all.joules())),

@@ -1,8 +1,9 @@
 //! The list of the queue: an overview, or page by page.
 
-use carma_core::{Active, Job, JobId, MiB, Stall, State, Time};
+use carma_core::{Active, DeviceId, Job, JobId, MiB, Stall, State, Time};
 use carma_format::duration;
 
+use super::gpus::read_memory;
 use super::{View, array_place, moment};
 use crate::api::{Counts, JobPrediction, MAX_ROWS, Queue, QueueCursor, QueuePart, QueueQuery, QueueRow};
 use crate::store::Phase;
@@ -131,6 +132,12 @@ impl<'a> View<'a> {
         counts
     }
 
+    /// Memory of a job on a device, in the last sample.
+    fn memory_of(self, job: JobId, device: DeviceId) -> Option<MiB> {
+        let tenant = self.decisions.scheduler().fleet().device(device)?.tenants.iter().find(|tenant| tenant.attempt.job == job)?;
+        read_memory(tenant.memory)
+    }
+
     fn row(self, job: &Job, explain: bool) -> QueueRow {
         let (id, spec) = (job.id(), &job.spec);
         let known = self.jobs.get(id);
@@ -169,6 +176,7 @@ impl<'a> View<'a> {
             devices: granted.iter().map(|granted| granted.device).collect(),
             // After running out of memory, a job needs more than its user declared.
             memory: granted.first().map(|granted| granted.reserved).or(need.or_else(expected).max(raised)),
+            memory_used: granted.iter().filter_map(|granted| self.memory_of(id, granted.device)).max(),
             progress,
             starts,
             ends,

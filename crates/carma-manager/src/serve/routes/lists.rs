@@ -19,8 +19,8 @@ use utoipa_axum::routes;
 
 use super::Refused;
 use crate::api::{
-    EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, JobSummary, MAX_ROWS, Problem, Queue, QueueQuery,
-    ShareRow, TimedUpdate,
+    ArrayQuery, ArraySummary, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, JobSummary, MAX_ROWS, Problem,
+    Queue, QueueQuery, ShareRow, TimedUpdate, UserQuery, UserSummary,
 };
 use crate::configuration::EnergyConfig;
 use crate::engine::Unfinished;
@@ -37,6 +37,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(queue))
         .routes(routes!(history))
         .routes(routes!(export))
+        .routes(routes!(arrays))
+        .routes(routes!(users))
         .routes(routes!(energy))
         .routes(routes!(shares))
         .routes(routes!(events))
@@ -84,11 +86,25 @@ fn filter(query: &HistoryQuery) -> JobFilter {
     JobFilter {
         user: query.user,
         phase: query.state,
+        outcomes: query.outcome.0.clone(),
         name: query.name.clone(),
         text: query.text.clone(),
         array: query.array,
         submitted: Span { since: query.since, until: query.until },
     }
+}
+
+/// The states of the jobs of some arrays, at most 100.
+#[utoipa::path(get, path = "/v1/arrays", params(ArrayQuery), responses((status = 200, body = Vec<ArraySummary>), Refused))]
+pub(super) async fn arrays(QueryRequest { shared, caller, query }: QueryRequest<ArrayQuery>) -> Answer<Vec<ArraySummary>> {
+    shared.readers.read(caller.uid, move |reader| Ok(reader.arrays(&query.ids.0)?)).await.map(Json)
+}
+
+/// Users with their jobs, time on GPUs and energy in a period.
+#[utoipa::path(get, path = "/v1/users", params(UserQuery), responses((status = 200, body = Vec<UserSummary>), Refused))]
+pub(super) async fn users(QueryRequest { shared, caller, query }: QueryRequest<UserQuery>) -> Answer<Vec<UserSummary>> {
+    let (span, now) = (Span { since: query.since, until: query.until }, shared.handle.now());
+    shared.readers.read(caller.uid, move |reader| Ok(reader.users(query.user, span, now)?)).await.map(Json)
 }
 
 /// Everything about jobs, the latest first, one job per line; all jobs unless there is a limit. Jobs of other users do not show what they run.

@@ -71,10 +71,56 @@ fn history_is_filtered_and_comes_in_pages_without_gaps() {
     assert_eq!((text("TRAIN-B"), text("%"), text("_")), (vec![2], vec![5], vec![]));
     assert_eq!((text("\\"), text(&"long".repeat(20_000))), (vec![], vec![]));
     assert_eq!(found(JobFilter { array: Some(ArrayId(jobs[0].0)), ..any() }), [0, 1]);
+    let outcomes = |outcomes: &[EndingClass]| found(JobFilter { outcomes: outcomes.to_vec(), ..any() });
+    assert_eq!(outcomes(&[EndingClass::Failed]), [1, 3, 5]);
+    assert_eq!(outcomes(&[EndingClass::Succeeded, EndingClass::OutOfMemory, EndingClass::Stopped]), [] as [usize; 0]);
+    assert_eq!(outcomes(&[EndingClass::Failed, EndingClass::Stopped]), [1, 3, 5]);
     let span = Span { since: Some(UnixMillis(NOW.0 + 1)), until: Some(UnixMillis(NOW.0 + 3)) };
     assert_eq!(found(JobFilter { submitted: span, phase: Some(Phase::Queued), ..any() }), [2]);
     let done = &reader.history(&JobFilter { phase: Some(Phase::Done), ..any() }, None, 1).unwrap()[0];
     assert_eq!((done.outcome.clone(), done.ended), (Some(Outcome::Failed { code: 3 }), Some(UnixMillis(NOW.0 + 1_000))));
+}
+
+#[test]
+fn arrays_and_users_have_their_jobs_counted_by_state() {
+    let lab = Lab::new();
+    let (store, jobs) = six_jobs(&lab);
+    store.write([finished(jobs[3], Outcome::OutOfMemory, UnixMillis(NOW.0 + 2_000))]).wait().unwrap();
+    let reader = store.reader().unwrap();
+    let arrays = reader.arrays(&[ArrayId(jobs[0].0), ArrayId(999)]).unwrap();
+    assert_eq!(arrays.iter().map(|array| (array.array, array.user)).collect::<Vec<_>>(), [(ArrayId(jobs[0].0), UserId(1000))]);
+    assert_eq!(arrays[0].jobs, JobCounts { waiting: 1, failed: 1, ..JobCounts::default() });
+
+    let users = |user, since| {
+        let span = Span { since: Some(UnixMillis(NOW.0 + since)), until: None };
+        let users = reader.users(user, span, UnixMillis(NOW.0 + 3_000)).unwrap();
+        users.into_iter().map(|summary| (summary.user.0, summary.jobs)).collect::<Vec<_>>()
+    };
+    let alice = JobCounts { waiting: 2, failed: 1, out_of_memory: 1, ..JobCounts::default() };
+    let bob = JobCounts { waiting: 1, failed: 1, ..JobCounts::default() };
+    assert_eq!(users(None, 0), [(1000, alice), (1001, bob)]);
+    assert_eq!(users(Some(UserId(1001)), 0), [(1001, bob)]);
+    assert_eq!(users(Some(UserId(1001)), 1_500), [(1001, JobCounts { failed: 0, ..bob })], "what ended before the period does not count");
+}
+
+#[test]
+fn a_job_in_a_list_says_what_its_attempts_used() {
+    let lab = Lab::new();
+    let store = lab.open();
+    let job = submit(&store);
+    let reader = store.reader().unwrap();
+    let used = || reader.summary(job).unwrap().unwrap().used;
+    assert_eq!(used(), JobUsage::default());
+    store.write([started(job, 1)]).wait().unwrap();
+    assert_eq!(used(), JobUsage { running_since: Some(NOW), ..JobUsage::default() });
+    store.write([attempt_ended(job, 1, UnixMillis(NOW.0 + 90_000), 12.5), started(job, 2)]).wait().unwrap();
+    let once = JobUsage { ran: Seconds::from_secs(90), peak: Some(MiB(3_900)), energy: Some(Joules(12.5)), running_since: Some(NOW) };
+    assert_eq!(used(), once);
+    store.write([attempt_ended(job, 2, UnixMillis(NOW.0 + 10_000), 2.5)]).wait().unwrap();
+    let twice = JobUsage { ran: Seconds::from_secs(100), energy: Some(Joules(15.0)), running_since: None, ..once };
+    assert_eq!(used(), twice);
+    let user = reader.users(None, Span::default(), UnixMillis(NOW.0 + 5_000)).unwrap().remove(0);
+    assert_eq!((user.gpu_time, user.energy), (Seconds::from_secs(10), Joules(15.0)), "only until now");
 }
 
 #[test]
