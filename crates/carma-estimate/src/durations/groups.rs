@@ -130,7 +130,10 @@ impl<'a> Word<'a> {
 
     fn is_incidental(&self) -> bool {
         let name = self.name();
-        self.option.is_some() && !MODEL.contains(&name.as_str()) && !DATA.contains(&name.as_str()) && INCIDENTAL.iter().any(|part| name.contains(part))
+        self.option.is_some()
+            && !MODEL.contains(&name.as_str())
+            && !DATA.contains(&name.as_str())
+            && INCIDENTAL.iter().any(|part| name.contains(part))
     }
 
     fn work(&self) -> Option<f64> {
@@ -176,8 +179,11 @@ impl Groups {
             let [option, value] = without_incidents(word);
             [option, if number(&value).is_some() { String::new() } else { value }]
         };
-        let named = |names: &[&str]| words.iter().find(|word| !word.value.is_empty() && names.contains(&word.name().as_str())).map(|word| word.value);
-        let model = request.model.or_else(|| named(&MODEL)).map(|model| vec![model.to_owned(), named(&DATA).unwrap_or_default().to_owned()]);
+        let named = |names: &[&str]| {
+            words.iter().find(|word| !word.value.is_empty() && names.contains(&word.name().as_str())).map(|word| word.value)
+        };
+        let model =
+            request.model.or_else(|| named(&MODEL)).map(|model| vec![model.to_owned(), named(&DATA).unwrap_or_default().to_owned()]);
         // Up to the script, or up to the first option.
         let script = words.iter().position(|word| word.option.is_none() && word.value.ends_with(".py"));
         let program = script.map_or_else(|| words.iter().take_while(|word| word.option.is_none()).count(), |script| script + 1);

@@ -88,7 +88,8 @@ impl FromStr for Endings {
     type Err = NotAnEnding;
 
     fn from_str(text: &str) -> Result<Self, NotAnEnding> {
-        let named = |name: &str| EndingClass::ALL.into_iter().find(|class| class.name() == name).ok_or_else(|| NotAnEnding(name.to_owned()));
+        let named =
+            |name: &str| EndingClass::ALL.into_iter().find(|class| class.name() == name).ok_or_else(|| NotAnEnding(name.to_owned()));
         text.split(',').filter(|name| !name.is_empty()).map(named).collect::<Result<_, _>>().map(Self)
     }
 }

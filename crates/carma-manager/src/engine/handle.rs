@@ -13,7 +13,7 @@ use super::accounting::recent::{Recent, SampleFilter};
 use super::decide::{Reply, SharedClock};
 use super::input::Input;
 use super::jobs_action::JobsAction;
-use super::question::{Unfinished, ClusterQuestion, Question};
+use super::question::{ClusterQuestion, Question, Unfinished};
 use super::task::Task;
 use crate::agents::AgentExecutor;
 use crate::api::{
@@ -22,6 +22,7 @@ use crate::api::{
 };
 use crate::cluster::PoolName;
 use crate::heartbeat::{Heartbeats, Part, Stuck};
+use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::Owner;
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};

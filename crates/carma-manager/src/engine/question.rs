@@ -4,10 +4,11 @@ use carma_core::{DeviceId, JobId, Settings};
 
 use super::decide::Reply;
 use crate::api::{
-    ChannelTest, Forecast, GpuDetail, JobPrediction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery, ServerDetail, ShareRow,
-    Shutdown, Status, Submitted, Why,
+    ChannelTest, Forecast, GpuDetail, JobPrediction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery,
+    ServerDetail, ShareRow, Shutdown, Status, Submitted, Why,
 };
 use crate::cluster::PoolName;
+use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::Owner;
 use crate::submission::ValidJobs;

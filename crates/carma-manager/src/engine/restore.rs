@@ -262,7 +262,9 @@ fn stopping(job: &Job) -> Option<(AttemptId, Signal)> {
     let signal = match active.stopping? {
         StopReason::TimeSliceOver | StopReason::Moved | StopReason::ServerEnding => Signal::Checkpoint,
         StopReason::Requeued | StopReason::Hanging | StopReason::Borrows(_) if job.spec.may_checkpoint => Signal::Checkpoint,
-        StopReason::Requeued | StopReason::Hanging | StopReason::Borrows(_) | StopReason::Cancelled | StopReason::TimeLimit => Signal::Terminate,
+        StopReason::Requeued | StopReason::Hanging | StopReason::Borrows(_) | StopReason::Cancelled | StopReason::TimeLimit => {
+            Signal::Terminate
+        }
         StopReason::GpuLost | StopReason::MpsServerDied => Signal::Kill,
     };
     Some((active.attempt, signal))

@@ -152,7 +152,8 @@ impl OutputProgress {
         }
         let outer = self.bars.iter().find(|seen| !seen.repeats && !seen.bar.is_complete());
         let outer = outer.or_else(|| self.bars.iter().filter(|seen| !seen.repeats).max_by_key(|seen| seen.updated))?;
-        let inner = self.bars.iter().filter(|seen| !seen.bar.is_same(&outer.bar) && seen.updated > outer.updated).max_by_key(|seen| seen.updated);
+        let inner =
+            self.bars.iter().filter(|seen| !seen.bar.is_same(&outer.bar) && seen.updated > outer.updated).max_by_key(|seen| seen.updated);
         let within = inner.map_or(0.0, |inner| inner.bar.fraction());
         Some((outer.bar.done + within.min(0.999)) / outer.bar.total).map(|share| share.min(1.0))
     }

@@ -1,6 +1,6 @@
 //! Everything about a job: from the store, and what the engine has measured so far.
 
-use carma_core::{Fraction, JobId, JobSpec, MiB, PerRank};
+use carma_core::{JobId, JobSpec, MiB, PerRank};
 
 use super::Shared;
 use super::caller::Caller;

@@ -29,9 +29,9 @@ mod submission_keys;
 mod takeover;
 mod writer;
 
+pub use crate::ending::EndingClass;
 pub use crate::event::{NewEvent, StoredEvent};
 pub use crate::phase::{NotAPhase, Phase};
-pub use crate::ending::EndingClass;
 pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, JobCounts, JobSummary, JobUsage, UserSummary};
 pub use crate::samples::{MemoryStep, MinuteMean};
 pub use crate::units::{Joules, UnixMillis, UnixMinute};

@@ -137,7 +137,8 @@ impl<'a, Left: Fn(JobId) -> Seconds> Lookahead<'a, Left> {
                 Action::SwitchMode { device, .. } => {
                     self.tell(Event::ModeRefused { device, reason: "only looking ahead".to_owned() }, now);
                 }
-                Action::LimitPower { .. } | Action::Idle { .. } | Action::Requeue { .. } | Action::Finish { .. } => {}
+                Action::LimitPower { .. } | Action::Idle { .. } | Action::Stall { .. } | Action::Requeue { .. } | Action::Finish { .. } => {
+                }
             }
         }
         if launched {

@@ -9,7 +9,7 @@ pub(crate) mod tallies;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use carma_core::{AttemptId, DeviceId, Fraction, Granted, Placement, Utilisation};
+use carma_core::{AttemptId, DeviceId, Granted, Placement, Utilisation};
 
 use self::minutes::Minutes;
 use self::recent::Recent;

@@ -57,8 +57,7 @@ impl Reader {
             self.rows(jobs, params![user_id, since, until], |row| {
                 let user = UserId(row.get(0)?);
                 let name = row.get(1)?;
-                let empty =
-                    UserSummary { user, name, jobs: JobCounts::default(), gpu_time: Seconds::ZERO, energy: Joules::default() };
+                let empty = UserSummary { user, name, jobs: JobCounts::default(), gpu_time: Seconds::ZERO, energy: Joules::default() };
                 count(&mut found.entry(user).or_insert(empty).jobs, row, 2)
             })?;
             let stays = "SELECT uid, sum(min(ifnull(stays.ended, ?3), ?3) - max(stays.launched, ?2)) FROM stays JOIN jobs ON id = job
