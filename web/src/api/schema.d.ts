@@ -679,6 +679,7 @@ export interface components {
             needed?: null | components["schemas"]["MiB"];
             /** @description Where it runs. */
             placement: components["schemas"]["Placement"];
+            stall?: null | components["schemas"]["Stall"];
             stopping?: null | components["schemas"]["StopReason"];
         };
         /** @description A job to wait for. */
@@ -1012,6 +1013,8 @@ export interface components {
             device: components["schemas"]["DeviceId"];
             /** @description It is drained: no new jobs. */
             drained: boolean;
+            /** @description The repeated faults for which the manager drained it; unset: an operator did. */
+            drained_for?: string | null;
             energy?: null | components["schemas"]["Joules"];
             /** @description Number of other processes on it. */
             foreign: number;
@@ -1038,6 +1041,8 @@ export interface components {
             temperature?: number | null;
             /** @description Jobs of this manager on it. */
             tenants: components["schemas"]["GpuTenant"][];
+            /** @description Why it runs below its clocks: `power`, `thermal`, `hardware`. */
+            throttling?: string[];
             /** @description Utilisation in the last sample. */
             utilisation: components["schemas"]["Utilisation"];
             /** @description The UUID that the driver gives it. */
@@ -1343,6 +1348,15 @@ export interface components {
             /** @enum {string} */
             kind: "idle";
         } | {
+            /** @description The job hangs or is slow, or gets on again. */
+            body: {
+                stall?: null | components["schemas"]["Stall"];
+                /** @description The same as text. */
+                text?: string;
+            };
+            /** @enum {string} */
+            kind: "stall";
+        } | {
             /** @description The job is over. */
             body: {
                 /** @description How it ended. */
@@ -1407,6 +1421,8 @@ export interface components {
             may_checkpoint?: boolean;
             /** @description Its name. */
             name?: string | null;
+            /** @description What happens when it hangs. */
+            on_hang?: components["schemas"]["OnHang"];
             /**
              * @description A file for a copy of its output; `%j`, `%a`, `%x` and `%u` stand for job, array index, name and user, `%%` for a
              *     percent sign.
@@ -1775,7 +1791,20 @@ export interface components {
             obstacle: "little_gain";
             /**
              * Format: int32
-             * @description What it would add, in percent of a job that has its GPU for itself.
+             * @description What it would add, in percent of a job that has its GPU for itself; negative where total progress would fall.
+             */
+            percent: number;
+        } | {
+            /**
+             * Format: int32
+             * @description The most that is allowed, the more the more jobs wait.
+             */
+            limit: number;
+            /** @enum {string} */
+            obstacle: "predicted_delay";
+            /**
+             * Format: int32
+             * @description The sum of the delays, in percent of the job's length.
              */
             percent: number;
         } | {
@@ -1876,7 +1905,12 @@ export interface components {
          * @description The event that triggers a notification.
          * @enum {string}
          */
-        Occasion: "done" | "failed" | "recovered" | "idle";
+        Occasion: "done" | "failed" | "recovered" | "idle" | "stalled";
+        /**
+         * @description What happens to an attempt that hangs.
+         * @enum {string}
+         */
+        OnHang: "report" | "restart" | "fail" | "ignore";
         /** @description How a job ended, and why. */
         Outcome: "succeeded" | {
             /** @description It failed by itself and had no retry left. */
@@ -1893,7 +1927,7 @@ export interface components {
                 /** @description Why, for people. */
                 reason: string;
             };
-        } | "supervisor_lost" | "server_lost" | {
+        } | "supervisor_lost" | "server_lost" | "hung" | {
             /** @description It was to run only after a job that did not succeed. */
             dependency_failed: {
                 /** @description That job. */
@@ -2299,7 +2333,7 @@ export interface components {
         RequeueReason: {
             /** @description Its attempt ended this way, and it is tried again. */
             after: components["schemas"]["Verdict"];
-        } | "requested" | "slot_over" | "moved" | "server_ending";
+        } | "requested" | "slot_over" | "moved" | "server_ending" | "hung";
         /** @description The resources of a job. */
         Resources: {
             /**
@@ -2419,6 +2453,8 @@ export interface components {
         Settings: {
             /** @description Which jobs may share a GPU. */
             admission?: {
+                /** @description More of it, beyond an estimate whose upper bound is more than 1.4 times the expected peak. */
+                doubt_margin?: number;
                 /** @description Free memory required for a job about which nothing is known. Policy `rr` requires it only with reservations. */
                 floor?: number;
                 /**
@@ -2440,9 +2476,16 @@ export interface components {
                 margin?: number;
                 /** @description Memory reserved for a job counts as used before the job allocates it. */
                 reservations?: boolean;
+                /** @description Reserved memory that a job does not use is given back once its memory has not risen for this long. 0: never. */
+                trim_after?: number;
                 /** @description A GPU with more SM activity or utilisation than this is not shared further. 1: no cap. */
                 utilisation_cap?: number;
             };
+            /**
+             * @description What policy `carma` aims at: all figures, makespan and energy, or completion times and little slowdown.
+             * @enum {string}
+             */
+            aim?: "balanced" | "throughput" | "response";
             /** @description Correction of placements that turn out badly. */
             correction?: {
                 /** @description Correct when growing memory will fill the GPU within this time. 0: never. */
@@ -2452,9 +2495,11 @@ export interface components {
             };
             /** @description Predictions for jobs that share a GPU, and their limits. */
             forecast?: {
+                /** @description Maximum predicted delay of all jobs on a GPU, by one more job, in lengths of this job. Each waiting job per GPU adds 0.5. */
+                delay?: number;
                 /** @description Maximum DRAM activity predicted for a GPU: the sum of its jobs' activities alone. */
                 drama?: number;
-                /** @description Minimum total progress that one more job must add to a GPU, in jobs at full speed. */
+                /** @description Minimum total progress that one more job must add to a GPU, in jobs at full speed. A negative value allows a loss. */
                 gain?: number;
                 /** @description Predictions learn from the progress that jobs report, alone and on shared GPUs. */
                 learn?: boolean;
@@ -2528,6 +2573,8 @@ export interface components {
                 courtesy?: number;
                 /** @description The longest job is next once all other work per GPU is less than this many times its own. 0: never. */
                 critical?: number;
+                /** @description GPUs are kept for the longest job if they are predicted to be free for it within this share of its length, times the GPUs that it leaves to others for each of its own. Less, the more other work there is. 0: never. */
+                drain?: number;
                 /** @description Users take turns by their recent usage, not by their number of jobs. */
                 fair_share?: boolean;
                 /** @description Time between asking a job to stop and killing it. */
@@ -2543,6 +2590,8 @@ export interface components {
                 reserve_after?: number;
                 /** @description Users and groups with a share other than 1. */
                 shares?: unknown;
+                /** @description GPUs that are predicted to be free within its length are kept for the head of the queue once it has waited for this many times its length. 0: never. */
+                stretch?: number;
                 /** @description Assumed runtime of jobs without an estimate. */
                 unknown_duration?: number;
             };
@@ -2561,6 +2610,8 @@ export interface components {
             recovery?: {
                 /** @description How often a job is requeued after its GPU or MPS server failed. */
                 displacements?: number;
+                /** @description How often a job that hangs is restarted, if its user wants that (`--on-hang restart`). The next time it fails. */
+                hangs?: number;
                 /** @description What a job requests after running out of memory, rung by rung. */
                 ladder?: unknown;
                 /** @description No GPU is shared further while a job waits to be recovered. */
@@ -2681,6 +2732,20 @@ export interface components {
          * @enum {string}
          */
         Signal: "checkpoint" | "terminate" | "kill";
+        /** @description How an attempt that runs does not get on. The driver finds out, by what it sees of GPUs, logs and progress. */
+        Stall: {
+            /** @description Since when. */
+            since: components["schemas"]["Time"];
+            /** @enum {string} */
+            stall: "hanging";
+        } | {
+            /** @description Since when. */
+            since: components["schemas"]["Time"];
+            /** @description Its speed as a part of its earlier speed. */
+            speed: components["schemas"]["Fraction"];
+            /** @enum {string} */
+            stall: "slow";
+        };
         /** @description The state of a job, with the data of that state. */
         State: {
             /** @description Where it goes when released. */
@@ -2783,7 +2848,7 @@ export interface components {
          * @description Why a running attempt is stopped.
          * @enum {string}
          */
-        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died" | "server_ending";
+        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died" | "server_ending" | "hanging";
         /** @description An event with its number. */
         StoredEvent: {
             /** @description The event. */
@@ -2923,7 +2988,7 @@ export interface components {
                 /** @description Why, for people. */
                 reason: string;
             };
-        } | "supervisor_lost" | "server_lost";
+        } | "supervisor_lost" | "server_lost" | "hung";
         /** @description What holds a job back. */
         WaitReason: {
             /** @enum {string} */
@@ -3143,6 +3208,7 @@ export type NewPool = components['schemas']['NewPool'];
 export type Notification = components['schemas']['Notification'];
 export type Obstacle = components['schemas']['Obstacle'];
 export type Occasion = components['schemas']['Occasion'];
+export type OnHang = components['schemas']['OnHang'];
 export type Outcome = components['schemas']['Outcome'];
 export type OverQuota = components['schemas']['OverQuota'];
 export type Owner = components['schemas']['Owner'];
@@ -3185,6 +3251,7 @@ export type SharingClass = components['schemas']['SharingClass'];
 export type Shown = components['schemas']['Shown'];
 export type Shutdown = components['schemas']['Shutdown'];
 export type Signal = components['schemas']['Signal'];
+export type Stall = components['schemas']['Stall'];
 export type State = components['schemas']['State'];
 export type Status = components['schemas']['Status'];
 export type StopReason = components['schemas']['StopReason'];

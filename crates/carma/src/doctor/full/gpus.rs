@@ -17,7 +17,7 @@ const ENERGY: std::ops::RangeInclusive<f64> = 0.5..=2.0;
 
 pub(super) fn checks(driver: &Driver, inventory: &Inventory) -> Vec<Check> {
     let uuids: Vec<_> = inventory.gpus.iter().map(|gpu| gpu.uuid.clone()).collect();
-    let mut read = || {
+    let read = || {
         let began = Instant::now();
         let (observations, _) = Monitor::default().sample(driver, &uuids);
         let readings: Vec<_> = observations.into_iter().map(|observation| observation.reading.map_err(|error| error.to_string())).collect();
