@@ -8,15 +8,12 @@ use std::ops::RangeInclusive;
 use carma_sim::GpuType;
 
 use crate::profile::Profile;
-use crate::state::{Engine, Place, State};
+use crate::state::{Engine, Place, State, THROTTLED};
 
 /// Clock of an idle GPU, in MHz.
 const IDLE_CLOCK: u32 = 210;
 /// Clock of its memory then, unless that is slower anyway.
 const IDLE_MEMORY_CLOCK: u32 = 405;
-
-/// The speed and the clock of a GPU that is throttled by a fault, as a part of its usual ones.
-pub const THROTTLED: f64 = 0.5;
 
 /// NVML's bit of an idle GPU, among the reasons for lower clocks.
 pub const IDLE: u64 = 1;
