@@ -8,20 +8,17 @@ use std::ops::RangeInclusive;
 use carma_sim::GpuType;
 
 use crate::profile::Profile;
-use crate::state::{Engine, Place, State};
+use crate::state::{Engine, Place, State, THROTTLED};
 
 /// Clock of an idle GPU, in MHz.
 const IDLE_CLOCK: u32 = 210;
 /// Clock of its memory then, unless that is slower anyway.
 const IDLE_MEMORY_CLOCK: u32 = 405;
 
-/// The speed and the clock of a GPU that is throttled by a fault, as a part of its usual ones.
-pub const THROTTLED: f64 = 0.5;
-
 /// NVML's bit of an idle GPU, among the reasons for lower clocks.
-pub const IDLE: u32 = 1;
+pub const IDLE: u64 = 1;
 /// The bit of a GPU at its power limit.
-pub const POWER_CAP: u32 = 4;
+pub const POWER_CAP: u64 = 4;
 
 /// The driver's present values of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +42,7 @@ pub struct Readings {
     /// MHz of the memory.
     pub memory_clock: u32,
     /// NVML's bits of the reasons why it is no faster.
-    pub throttle: u32,
+    pub throttle: u64,
 }
 
 impl Readings {

@@ -92,7 +92,7 @@ pub struct JobRequest {
     #[serde(default)]
     pub may_checkpoint: bool,
     /// What happens when it hangs.
-    #[serde(default, skip_serializing_if = "is_reported")]
+    #[serde(default, skip_serializing_if = "OnHang::is_report")]
     pub on_hang: OnHang,
     /// It runs the code as it was when submitted: the git work tree is copied.
     #[serde(default)]
@@ -103,10 +103,6 @@ pub struct JobRequest {
     /// Which job of its array or sweep it is. The manager sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayElement>,
-}
-
-fn is_reported(on_hang: &OnHang) -> bool {
-    *on_hang == OnHang::Report
 }
 
 /// The user of a job.

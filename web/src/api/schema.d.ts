@@ -713,6 +713,7 @@ export interface components {
             needed?: null | components["schemas"]["MiB"];
             /** @description Where it runs. */
             placement: components["schemas"]["Placement"];
+            stall?: null | components["schemas"]["Stall"];
             stopping?: null | components["schemas"]["StopReason"];
         };
         /** @description A job to wait for. */
@@ -1061,6 +1062,8 @@ export interface components {
             device: components["schemas"]["DeviceId"];
             /** @description It is drained: no new jobs. */
             drained: boolean;
+            /** @description The repeated faults for which the manager drained it; unset: an operator did. */
+            drained_for?: string | null;
             energy?: null | components["schemas"]["Joules"];
             /** @description Number of other processes on it. */
             foreign: number;
@@ -1087,6 +1090,8 @@ export interface components {
             temperature?: number | null;
             /** @description Jobs of this manager on it. */
             tenants: components["schemas"]["GpuTenant"][];
+            /** @description Why it runs below its clocks: `power`, `thermal`, `hardware`. */
+            throttling?: string[];
             /** @description Utilisation in the last sample. */
             utilisation: components["schemas"]["Utilisation"];
             /** @description The UUID that the driver gives it. */
@@ -1435,6 +1440,15 @@ export interface components {
             /** @enum {string} */
             kind: "idle";
         } | {
+            /** @description The job hangs or is slow, or gets on again. */
+            body: {
+                stall?: null | components["schemas"]["Stall"];
+                /** @description The same as text. */
+                text?: string;
+            };
+            /** @enum {string} */
+            kind: "stall";
+        } | {
             /** @description The job is over. */
             body: {
                 /** @description How it ended. */
@@ -1499,6 +1513,8 @@ export interface components {
             may_checkpoint?: boolean;
             /** @description Its name. */
             name?: string | null;
+            /** @description What happens when it hangs. */
+            on_hang?: components["schemas"]["OnHang"];
             /**
              * @description A file for a copy of its output; `%j`, `%a`, `%x` and `%u` stand for job, array index, name and user, `%%` for a
              *     percent sign.
@@ -1991,7 +2007,12 @@ export interface components {
          * @description The event that triggers a notification.
          * @enum {string}
          */
-        Occasion: "done" | "failed" | "recovered" | "idle";
+        Occasion: "done" | "failed" | "recovered" | "idle" | "stalled";
+        /**
+         * @description What happens to an attempt that hangs.
+         * @enum {string}
+         */
+        OnHang: "report" | "restart" | "fail" | "ignore";
         /** @description How a job ended, and why. */
         Outcome: "succeeded" | {
             /** @description It failed by itself and had no retry left. */
@@ -2008,7 +2029,7 @@ export interface components {
                 /** @description Why, for people. */
                 reason: string;
             };
-        } | "supervisor_lost" | "server_lost" | {
+        } | "supervisor_lost" | "server_lost" | "hung" | {
             /** @description It was to run only after a job that did not succeed. */
             dependency_failed: {
                 /** @description That job. */
@@ -2415,7 +2436,7 @@ export interface components {
         RequeueReason: {
             /** @description Its attempt ended this way, and it is tried again. */
             after: components["schemas"]["Verdict"];
-        } | "requested" | "slot_over" | "moved" | "server_ending";
+        } | "requested" | "slot_over" | "moved" | "server_ending" | "hung";
         /** @description The resources of a job. */
         Resources: {
             /**
@@ -2692,6 +2713,8 @@ export interface components {
             recovery?: {
                 /** @description How often a job is requeued after its GPU or MPS server failed. */
                 displacements?: number;
+                /** @description How often a job that hangs is restarted, if its user wants that (`--on-hang restart`). The next time it fails. */
+                hangs?: number;
                 /** @description What a job requests after running out of memory, rung by rung. */
                 ladder?: unknown;
                 /** @description No GPU is shared further while a job waits to be recovered. */
@@ -2812,6 +2835,20 @@ export interface components {
          * @enum {string}
          */
         Signal: "checkpoint" | "terminate" | "kill";
+        /** @description How an attempt that runs does not get on. The driver finds out, by what it sees of GPUs, logs and progress. */
+        Stall: {
+            /** @description Since when. */
+            since: components["schemas"]["Time"];
+            /** @enum {string} */
+            stall: "hanging";
+        } | {
+            /** @description Since when. */
+            since: components["schemas"]["Time"];
+            /** @description Its speed as a part of its earlier speed. */
+            speed: components["schemas"]["Fraction"];
+            /** @enum {string} */
+            stall: "slow";
+        };
         /** @description The state of a job, with the data of that state. */
         State: {
             /** @description Where it goes when released. */
@@ -2914,7 +2951,7 @@ export interface components {
          * @description Why a running attempt is stopped.
          * @enum {string}
          */
-        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died" | "server_ending";
+        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died" | "server_ending" | "hanging";
         /** @description An event with its number. */
         StoredEvent: {
             /** @description The event. */
@@ -3067,7 +3104,7 @@ export interface components {
                 /** @description Why, for people. */
                 reason: string;
             };
-        } | "supervisor_lost" | "server_lost";
+        } | "supervisor_lost" | "server_lost" | "hung";
         /** @description What holds a job back. */
         WaitReason: {
             /** @enum {string} */
@@ -3290,6 +3327,7 @@ export type NewPool = components['schemas']['NewPool'];
 export type Notification = components['schemas']['Notification'];
 export type Obstacle = components['schemas']['Obstacle'];
 export type Occasion = components['schemas']['Occasion'];
+export type OnHang = components['schemas']['OnHang'];
 export type Outcome = components['schemas']['Outcome'];
 export type OverQuota = components['schemas']['OverQuota'];
 export type Owner = components['schemas']['Owner'];
@@ -3332,6 +3370,7 @@ export type SharingClass = components['schemas']['SharingClass'];
 export type Shown = components['schemas']['Shown'];
 export type Shutdown = components['schemas']['Shutdown'];
 export type Signal = components['schemas']['Signal'];
+export type Stall = components['schemas']['Stall'];
 export type State = components['schemas']['State'];
 export type Status = components['schemas']['Status'];
 export type StopReason = components['schemas']['StopReason'];

@@ -91,7 +91,7 @@ pub struct JobSpec {
     #[serde(default)]
     pub retries: RetryBudget,
     /// What happens when it hangs.
-    #[serde(default, skip_serializing_if = "is_reported")]
+    #[serde(default, skip_serializing_if = "OnHang::is_report")]
     pub on_hang: OnHang,
 }
 
@@ -101,10 +101,6 @@ fn unknown_user() -> UserId {
 
 fn no_group() -> GroupId {
     GroupId(0)
-}
-
-fn is_reported(on_hang: &OnHang) -> bool {
-    *on_hang == OnHang::Report
 }
 
 fn one() -> u32 {

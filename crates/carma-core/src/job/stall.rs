@@ -63,3 +63,10 @@ pub enum OnHang {
     /// It is not watched.
     Ignore,
 }
+
+impl OnHang {
+    /// Whether it is only reported.
+    pub fn is_report(&self) -> bool {
+        *self == Self::Report
+    }
+}

@@ -87,7 +87,7 @@ impl ThrottleReason {
     const ALL: [Self; 3] = [Self::Power, Self::Thermal, Self::Hardware];
 
     /// NVML's bits.
-    const fn bits(self) -> u32 {
+    const fn bits(self) -> u64 {
         match self {
             Self::Power => 0x80 | 0x8,
             Self::Thermal => 0x20,

@@ -31,7 +31,7 @@ const fn highest(facts: &Facts, kind: c_uint) -> Answer<c_uint> {
 }
 
 fn throttle(state: &State<'_>, gpu: usize) -> c_ulonglong {
-    c_ulonglong::from(state.readings(gpu).throttle)
+    state.readings(gpu).throttle
 }
 
 gpu_values! {

@@ -8,8 +8,9 @@ use carma_sim::{InterferenceModel, Levels, Neighbours, Physics, RankProfile, cap
 
 use super::records::{ContextKind, ContextRecord};
 use super::{Place, State};
-use crate::readings::THROTTLED;
 
+/// The speed and the clock of a GPU that is throttled by a fault, as a part of its usual ones: made up.
+pub(crate) const THROTTLED: f64 = 0.5;
 /// The interference model.
 pub(crate) static MODEL: LazyLock<InterferenceModel> = LazyLock::new(InterferenceModel::shipped);
 pub(crate) static PHYSICS: LazyLock<Physics> = LazyLock::new(Physics::default);

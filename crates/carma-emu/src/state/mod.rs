@@ -11,7 +11,7 @@ mod uuid;
 mod visible;
 
 pub use carma_gpu::process_started as started;
-pub(crate) use contention::{MODEL, PHYSICS};
+pub(crate) use contention::{MODEL, PHYSICS, THROTTLED};
 pub use file::{SharedState, StateError};
 pub use limits::{MemoryLimits, NO_HARD_LIMIT};
 pub use mig::MigError;

@@ -137,8 +137,7 @@ pub struct GpuRecord {
     /// The power limit in milliwatts.
     pub power_limit: u32,
     /// NVML's bits of an injected reason to run at lower clocks.
-    pub throttle: u32,
-    pub(super) padding: u32,
+    pub throttle: u64,
     /// Errors its memory corrected.
     pub ecc_corrected: u64,
     /// And the uncorrected ones.

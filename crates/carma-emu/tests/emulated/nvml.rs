@@ -1,5 +1,6 @@
 //! Every number that the library gives, against the state.
 
+use carma_emu::fault::{Fault, ThrottleReason};
 use carma_emu::readings::{IDLE, power_limits};
 use carma_emu::state::Place;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
@@ -116,6 +117,11 @@ fn modes_and_limits_are_set_and_read_back() {
     device.set_power_management_limit(100_000).unwrap();
     assert_eq!(device.power_usage().unwrap(), 100_000, "no more than it may");
     assert!(device.current_throttle_reasons().unwrap().contains(ThrottleReasons::SW_POWER_CAP));
+    let clock = || device.clock_info(Clock::SM).unwrap();
+    let before = clock();
+    emulated.with(|state| Fault::Throttle { gpu: 0, reason: ThrottleReason::Thermal }.inject(state)).unwrap();
+    assert!(device.current_throttle_reasons().unwrap().contains(ThrottleReasons::SW_THERMAL_SLOWDOWN));
+    assert_eq!(clock(), before / 2);
     assert!(matches!(device.set_power_management_limit(500_000), Err(NvmlError::InvalidArg)));
 }
 

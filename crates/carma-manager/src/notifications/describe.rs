@@ -105,8 +105,8 @@ fn recovered_from(reason: &RequeueReason) -> Option<String> {
 fn next_step(floor: Option<MiB>, whole_gpu: bool) -> String {
     let wants = match floor {
         _ if whole_gpu => " for an exclusive GPU".to_owned(),
-        Some(floor) => format!(" for {} at least", memory(floor)),
-        None => String::new(),
+        Some(floor) if floor > MiB::ZERO => format!(" for {} at least", memory(floor)),
+        _ => String::new(),
     };
     format!("; it waits again{wants}")
 }

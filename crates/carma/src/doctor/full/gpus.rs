@@ -15,9 +15,10 @@ const TOLERANCE: MiB = MiB(1024);
 /// The counter of energy and the power are read at different moments.
 const ENERGY: std::ops::RangeInclusive<f64> = 0.5..=2.0;
 
-pub(super) fn checks(driver: &Driver, inventory: &Inventory) -> Vec<Check> {
+/// `speed`: how much faster than real time the GPUs run; 1 for real ones.
+pub(super) fn checks(driver: &Driver, inventory: &Inventory, speed: f64) -> Vec<Check> {
     let uuids: Vec<_> = inventory.gpus.iter().map(|gpu| gpu.uuid.clone()).collect();
-    let mut read = || {
+    let read = || {
         let began = Instant::now();
         let (observations, _) = Monitor::default().sample(driver, &uuids);
         let readings: Vec<_> = observations.into_iter().map(|observation| observation.reading.map_err(|error| error.to_string())).collect();
@@ -46,7 +47,7 @@ pub(super) fn checks(driver: &Driver, inventory: &Inventory) -> Vec<Check> {
         checks.push(about("it answers", true, format!("{}, {}, compute capability {}", gpu.name, gpu.memory, gpu.capability)));
         checks.extend(values(&subject, gpu, second));
         checks.extend(memory(&subject, gpu, second));
-        checks.push(energy(&subject, gpu, first, second, (second_at - first_at).as_secs_f64()));
+        checks.push(energy(&subject, gpu, first, second, (second_at - first_at).as_secs_f64() * speed));
         checks.push(match activities.get(place).map(|(_, activity)| activity) {
             _ if second.processes.is_empty() => {
                 Check::unknown(subject.clone(), "the driver reports the activity of processes", "no process is on it")

@@ -5,6 +5,7 @@
 
 mod check;
 mod gpus;
+mod names;
 mod programs;
 mod system;
 
@@ -14,11 +15,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use carma_emu::Machine;
 
 use self::check::{Check, Report};
 use super::findings::Finding;
 use super::program;
-use crate::gpus::{find, real};
+use crate::gpus::{World, find, real};
 
 /// The file of the report, unless another is given.
 const FILE: &str = "carma-doctor.md";
@@ -27,7 +29,8 @@ const FILE: &str = "carma-doctor.md";
 pub(super) fn run(findings: &[Finding], file: Option<&Path>, output: &mut impl Write) -> Result<()> {
     let report = Report { findings: findings.iter().map(|finding| finding.says.clone()).collect(), checks: checks() };
     let file = file.map_or_else(|| PathBuf::from(FILE), Path::to_owned);
-    fs::write(&file, report.markdown()).with_context(|| format!("cannot write {}", file.display()))?;
+    fs::write(&file, names::left_out(&report.markdown(), &names::of_this_machine()))
+        .with_context(|| format!("cannot write {}", file.display()))?;
     for check in report.checks.iter().filter(|check| !check.result.holds()) {
         writeln!(output, "{}", check.line())?;
     }
@@ -60,8 +63,16 @@ fn checks() -> Vec<Check> {
             .iter()
             .map(|left_out| Check::failed(format!("GPU {}", left_out.index), "it is used", left_out.reason.to_string())),
     );
-    checks.extend(gpus::checks(&driver, &inventory));
-    checks.extend(programs::dcgmi(&inventory, &program("dcgmi", &world)));
+    checks.extend(gpus::checks(&driver, &inventory, speed(&world)));
+    checks.extend(programs::dcgmi(&inventory, program("dcgmi", &world)));
     checks.extend(programs::mps(&inventory, program("nvidia-cuda-mps-control", &world)));
     checks
+}
+
+/// How much faster than real time the GPUs run.
+fn speed(world: &World) -> f64 {
+    match world {
+        World::Real => 1.0,
+        World::Emulated(folder) => Machine::open(folder).and_then(|machine| machine.clock()).map_or(1.0, |(_, speed)| speed),
+    }
 }

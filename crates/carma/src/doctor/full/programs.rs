@@ -20,11 +20,11 @@ const WATCHED: Duration = Duration::from_secs(6);
 const ROWS: usize = 4;
 
 /// Whether `dcgmi dmon` writes each row at once when its output is no terminal.
-pub(super) fn dcgmi(inventory: &Inventory, program: &Option<PathBuf>) -> Vec<Check> {
+pub(super) fn dcgmi(inventory: &Inventory, program: Option<PathBuf>) -> Vec<Check> {
     let assumption = "dcgmi writes each row at once";
     let Some(program) = program else { return vec![Check::unknown("dcgmi", assumption, "dcgmi is not installed")] };
     let units: Vec<Unit> = inventory.gpus.iter().map(|gpu| Unit { gpu: gpu.uuid.clone(), instance: None }).collect();
-    let stream = match Stream::start(program.clone(), INTERVAL, units.clone()) {
+    let stream = match Stream::start(program, INTERVAL, units.clone()) {
         Ok(stream) => stream,
         Err(error) => return vec![Check::failed("dcgmi", assumption, error.to_string())],
     };

@@ -15,7 +15,7 @@ const RULES: &str =
 fn hangs_later(lab: &Lab, on_hang: OnHang) -> JobRequest {
     let occupy = format!("{} emu occupy --gpu 0 --memory 4000MiB", program().display());
     let script = format!(
-        "test \"$CARMA_ATTEMPT\" = 1 || exit 0; {occupy} --smact 0.5 & while ! test -e {stop}; do sleep 0.02; done; kill $!; wait; exec {occupy}",
+        "test \"$CARMA_ATTEMPT\" = 1 || exit 0; {occupy} --smact 0.5 & while ! test -e {stop}; do sleep 0.02; done; kill $!; wait; {occupy}; exit 1",
         stop = lab.folder().join("stop").display()
     );
     let mut request = lab.shell(&script);
