@@ -751,6 +751,15 @@ export interface components {
          * @enum {string}
          */
         Blame: "job" | "neighbours" | "machine" | "orders";
+        /** @description How an attempt used more memory of a GPU than other jobs there could spare. */
+        Borrowing: {
+            /** @description Memory that it used beyond that. */
+            borrowed: components["schemas"]["MiB"];
+            /** @description Memory that was reserved for it. */
+            reserved: components["schemas"]["MiB"];
+            /** @description Memory that was reserved for other jobs, and neither taken by them nor free. */
+            short: components["schemas"]["MiB"];
+        };
         /** @description An action of a user on a job. */
         ByUser: {
             /** @description The user's name. */
@@ -1071,9 +1080,11 @@ export interface components {
             array?: null | components["schemas"]["ArrayPlace"];
             /** @description The attempt. */
             attempt: components["schemas"]["AttemptId"];
+            borrowed?: null | components["schemas"]["MiB"];
             energy?: null | components["schemas"]["Joules"];
             /** @description When it was launched. */
             launched: components["schemas"]["UnixMillis"];
+            limit?: null | components["schemas"]["MiB"];
             memory?: null | components["schemas"]["MiB"];
             /** @description The name of the job. */
             name?: string | null;
@@ -1472,6 +1483,12 @@ export interface components {
         };
         /** @description What a launch on one device is limited to. */
         Limits: "streams" | {
+            /** @description A plain process that the driver limits: what is reserved is guaranteed, more is borrowed. */
+            driver: {
+                /** @description Most memory it may take. */
+                memory: components["schemas"]["MiB"];
+            };
+        } | {
             /** @description A client of the device's MPS server. */
             mps: {
                 /**
@@ -1775,7 +1792,20 @@ export interface components {
             obstacle: "little_gain";
             /**
              * Format: int32
-             * @description What it would add, in percent of a job that has its GPU for itself.
+             * @description What it would add, in percent of a job that has its GPU for itself; negative where total progress would fall.
+             */
+            percent: number;
+        } | {
+            /**
+             * Format: int32
+             * @description The most that is allowed, the more the more jobs wait.
+             */
+            limit: number;
+            /** @enum {string} */
+            obstacle: "predicted_delay";
+            /**
+             * Format: int32
+             * @description The sum of the delays, in percent of the job's length.
              */
             percent: number;
         } | {
@@ -2299,7 +2329,7 @@ export interface components {
         RequeueReason: {
             /** @description Its attempt ended this way, and it is tried again. */
             after: components["schemas"]["Verdict"];
-        } | "requested" | "slot_over" | "moved" | "server_ending";
+        } | "requested" | "slot_over" | "moved" | "server_ending" | "borrowed";
         /** @description The resources of a job. */
         Resources: {
             /**
@@ -2419,6 +2449,8 @@ export interface components {
         Settings: {
             /** @description Which jobs may share a GPU. */
             admission?: {
+                /** @description More of it, beyond an estimate whose upper bound is more than 1.4 times the expected peak. */
+                doubt_margin?: number;
                 /** @description Free memory required for a job about which nothing is known. Policy `rr` requires it only with reservations. */
                 floor?: number;
                 /**
@@ -2440,9 +2472,16 @@ export interface components {
                 margin?: number;
                 /** @description Memory reserved for a job counts as used before the job allocates it. */
                 reservations?: boolean;
+                /** @description Reserved memory that a job does not use is given back once its memory has not risen for this long. 0: never. */
+                trim_after?: number;
                 /** @description A GPU with more SM activity or utilisation than this is not shared further. 1: no cap. */
                 utilisation_cap?: number;
             };
+            /**
+             * @description What policy `carma` aims at: all figures, makespan and energy, or completion times and little slowdown.
+             * @enum {string}
+             */
+            aim?: "balanced" | "throughput" | "response";
             /** @description Correction of placements that turn out badly. */
             correction?: {
                 /** @description Correct when growing memory will fill the GPU within this time. 0: never. */
@@ -2450,11 +2489,23 @@ export interface components {
                 /** @description Correct when a job is slowed down by more than this many times the prediction. 0: never. */
                 slowdown?: number;
             };
+            /** @description Memory limits of jobs that the driver enforces: driver 615 or later, root, control groups of version 2, no MIG. */
+            enforce?: {
+                /**
+                 * @description How strictly the driver keeps a job to its reserved memory. Unset: soft where the driver can limit memory, off elsewhere.
+                 * @enum {string}
+                 */
+                memory?: "off" | "soft" | "hard";
+                /** @description A job that uses more than reserved is stopped when other jobs of its GPU lack the rest of what is reserved for them. */
+                stop_borrowers?: boolean;
+            };
             /** @description Predictions for jobs that share a GPU, and their limits. */
             forecast?: {
+                /** @description Maximum predicted delay of all jobs on a GPU, by one more job, in lengths of this job. Each waiting job per GPU adds 0.5. */
+                delay?: number;
                 /** @description Maximum DRAM activity predicted for a GPU: the sum of its jobs' activities alone. */
                 drama?: number;
-                /** @description Minimum total progress that one more job must add to a GPU, in jobs at full speed. */
+                /** @description Minimum total progress that one more job must add to a GPU, in jobs at full speed. A negative value allows a loss. */
                 gain?: number;
                 /** @description Predictions learn from the progress that jobs report, alone and on shared GPUs. */
                 learn?: boolean;
@@ -2528,6 +2579,8 @@ export interface components {
                 courtesy?: number;
                 /** @description The longest job is next once all other work per GPU is less than this many times its own. 0: never. */
                 critical?: number;
+                /** @description GPUs are kept for the longest job if they are predicted to be free for it within this share of its length, times the GPUs that it leaves to others for each of its own. Less, the more other work there is. 0: never. */
+                drain?: number;
                 /** @description Users take turns by their recent usage, not by their number of jobs. */
                 fair_share?: boolean;
                 /** @description Time between asking a job to stop and killing it. */
@@ -2543,6 +2596,8 @@ export interface components {
                 reserve_after?: number;
                 /** @description Users and groups with a share other than 1. */
                 shares?: unknown;
+                /** @description GPUs that are predicted to be free within its length are kept for the head of the queue once it has waited for this many times its length. 0: never. */
+                stretch?: number;
                 /** @description Assumed runtime of jobs without an estimate. */
                 unknown_duration?: number;
             };
@@ -2779,11 +2834,11 @@ export interface components {
             /** @description A description of its GPUs. */
             world: string;
         };
-        /**
-         * @description Why a running attempt is stopped.
-         * @enum {string}
-         */
-        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died" | "server_ending";
+        /** @description Why a running attempt is stopped. */
+        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died" | "server_ending" | {
+            /** @description It borrows memory that is reserved for other jobs; it is to run again with more. */
+            borrows: components["schemas"]["Borrowing"];
+        };
         /** @description An event with its number. */
         StoredEvent: {
             /** @description The event. */
@@ -3076,6 +3131,7 @@ export type ArrayPlace = components['schemas']['ArrayPlace'];
 export type AttemptDetail = components['schemas']['AttemptDetail'];
 export type AttemptId = components['schemas']['AttemptId'];
 export type Blame = components['schemas']['Blame'];
+export type Borrowing = components['schemas']['Borrowing'];
 export type ByUser = components['schemas']['ByUser'];
 export type CancelCause = components['schemas']['CancelCause'];
 export type Channel = components['schemas']['Channel'];
