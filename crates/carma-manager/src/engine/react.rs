@@ -24,7 +24,7 @@ impl EngineState {
             Input::Gpus(GpuReport::Sampled(samples)) => {
                 self.accounting.sampled(&mut self.decisions, &mut self.gpus, &mut self.attempts, samples);
                 self.look_at_attempts(LOCAL_SERVER);
-                self.gpus.follow_reservations(&self.decisions, &self.attempts);
+                self.gpus.follow_reservations(&self.decisions, |attempt| self.attempts.group(attempt));
                 self.listeners.sampled(self.decisions.wall());
             }
             Input::Gpus(GpuReport::Changed(change)) => self.gpus.take(&mut self.decisions, change),

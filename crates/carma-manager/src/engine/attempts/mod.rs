@@ -6,6 +6,7 @@ mod order;
 mod verdict;
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use carma_core::{AttemptId, Event, Fraction, JobId, ServerId, Signal};
@@ -86,9 +87,9 @@ impl Attempts {
         self.active.keys().find(|attempt| attempt.job == job).copied()
     }
 
-    /// Whether an attempt runs under supervision.
-    pub(crate) fn is_started(&self, attempt: AttemptId) -> bool {
-        self.active.get(&attempt).is_some_and(|active| active.started)
+    /// The control group of an attempt that runs under supervision on this host.
+    pub(crate) fn group(&self, attempt: AttemptId) -> Option<PathBuf> {
+        self.active.get(&attempt).filter(|active| active.started).and_then(|_| self.executor.group(attempt))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

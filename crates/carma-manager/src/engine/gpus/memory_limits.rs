@@ -13,7 +13,6 @@ use carma_gpu::{DeviceUuid, Driver, MemoryLimits};
 
 use super::Gpus;
 use super::report::{GpuChange, Reports};
-use crate::engine::attempts::Attempts;
 use crate::engine::decide::Decisions;
 use crate::event::JobEvent;
 use crate::executor::limits_in_bytes;
@@ -80,13 +79,12 @@ impl Gpus {
         if by_driver { self.setup.cannot_limit } else { Some(CannotLimit::OldDriver) }
     }
 
-    /// Sets the limits that have changed with a reservation, and clears those of attempts that have ended.
-    pub(crate) fn follow_reservations(&mut self, decisions: &Decisions, attempts: &Attempts) {
+    /// Sets the limits that have changed with a reservation, and clears those of attempts that have ended. `group_of` tells the control group of a running attempt.
+    pub(crate) fn follow_reservations(&mut self, decisions: &Decisions, group_of: impl Fn(AttemptId) -> Option<PathBuf>) {
         let Self { devices, memory_limits, .. } = self;
         let mut wanted = BTreeMap::new();
         for device in decisions.scheduler().fleet().devices().filter(|device| device.id().server() == LOCAL_SERVER) {
-            let limits = device.tenants.iter().filter_map(|tenant| Some(((tenant.attempt, device.id()), tenant.memory_limits()?)));
-            wanted.extend(limits.filter(|((attempt, _), _)| attempts.is_started(*attempt)));
+            wanted.extend(device.tenants.iter().filter_map(|tenant| Some(((tenant.attempt, device.id()), tenant.memory_limits()?))));
         }
         let ended = memory_limits.in_force.extract_if(.., |key, _| !wanted.contains_key(key));
         for (_, InForce { gpu, group, .. }) in ended {
@@ -96,7 +94,7 @@ impl Gpus {
             if memory_limits.in_force.get(&(attempt, device)).is_some_and(|known| known.limits == limits) {
                 continue;
             }
-            let Some((known, group)) = devices.get(device).zip(attempts.executor().group(attempt)) else { continue };
+            let Some((known, group)) = devices.get(device).zip(group_of(attempt)) else { continue };
             let gpu = known.uuid.clone();
             memory_limits.in_force.insert((attempt, device), InForce { gpu: gpu.clone(), group: group.clone(), limits });
             memory_limits.orders.add(OWN, LimitOrder::Set { attempt, device, gpu, group, limits });

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use carma_core::{Condition, MiB, OnHang, RequestedMode};
+use carma_core::{Condition, Limits, MiB, OnHang, RequestedMode};
 use carma_manager::api::{AttemptDetail, CancelCause, JobDetail, JobPrediction};
 use carma_manager::request::{Activation, Resources, Schedule};
 use carma_manager::store::{Phase, StoredEvent, UnixMillis};
@@ -173,7 +173,13 @@ fn compared(MiB(peak): MiB, upper: Option<MiB>) -> String {
 }
 
 fn measured(attempt: &AttemptDetail) -> Vec<Line> {
-    let granted = attempt.placement.devices.iter().map(|granted| format!("{} ({} promised)", granted.device, memory(granted.reserved)));
+    let granted = attempt.placement.devices.iter().map(|granted| {
+        let most = match granted.limits {
+            Limits::Driver { memory: most } | Limits::Mps { memory: Some(most), .. } => format!(", {} at most", memory(most)),
+            Limits::Mps { memory: None, .. } | Limits::Streams | Limits::Mig { .. } => String::new(),
+        };
+        format!("{} ({} promised{most})", granted.device, memory(granted.reserved))
+    });
     let because = attempt.because.as_ref().map_or(String::new(), |because| format!(": {because}"));
     vec![
         ("on", listed(granted)),
