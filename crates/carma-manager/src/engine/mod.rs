@@ -60,8 +60,8 @@ mod views;
 mod work;
 mod writer;
 
-pub(crate) use accounting::{SoFar, measured};
 pub(crate) use accounting::recent::SampleFilter;
+pub(crate) use accounting::{SoFar, measured};
 pub use error::EngineError;
 pub use estimates::earlier_need;
 pub use handle::Handle;

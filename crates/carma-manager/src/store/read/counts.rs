@@ -6,7 +6,7 @@ use carma_core::{ArrayId, Outcome, Seconds, UserId};
 use rusqlite::{Row, params, params_from_iter};
 
 use super::Reader;
-use super::history::{Span, seconds};
+use super::history::Span;
 use super::job::optional;
 use crate::ending::EndingClass;
 use crate::rows::{ArraySummary, EnergyKind, EnergyOf, JobCounts, UserSummary};
@@ -57,15 +57,14 @@ impl Reader {
             self.rows(jobs, params![user_id, since, until], |row| {
                 let user = UserId(row.get(0)?);
                 let name = row.get(1)?;
-                let empty =
-                    UserSummary { user, name, jobs: JobCounts::default(), gpu_time: Seconds::ZERO, energy: Joules::default() };
+                let empty = UserSummary { user, name, jobs: JobCounts::default(), gpu_time: Seconds::ZERO, energy: Joules::default() };
                 count(&mut found.entry(user).or_insert(empty).jobs, row, 2)
             })?;
             let stays = "SELECT uid, sum(min(ifnull(stays.ended, ?3), ?3) - max(stays.launched, ?2)) FROM stays JOIN jobs ON id = job
                  WHERE (?1 IS NULL OR uid = ?1) AND stays.launched < ?3 AND (stays.ended IS NULL OR stays.ended > ?2) GROUP BY uid";
             self.rows(stays, params![user_id, since, until], |row| {
                 if let Some(summary) = found.get_mut(&UserId(row.get(0)?)) {
-                    summary.gpu_time = seconds(row, 1)?;
+                    summary.gpu_time = Seconds::new(row.get::<_, i64>(1)? as f64 / 1000.0).unwrap_or_default();
                 }
                 Ok(())
             })?;
