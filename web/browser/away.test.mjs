@@ -7,7 +7,7 @@ const set = scene();
 
 test("a manager that is stopped is missed, and found again without a reload", async () => {
   const session = await set.session();
-  await session.sees("launches jobs");
+  await session.sees("active, up");
   const banner = session.page.getByText("The manager does not answer");
   await set.manager.down();
   await banner.waitFor();

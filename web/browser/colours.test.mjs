@@ -8,7 +8,7 @@ const set = scene();
 
 /** Lightness of the background, from 0 to 255. */
 async function lightness(session) {
-  await session.sees("launches jobs");
+  await session.sees("active, up");
   const colour = await session.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const parts = colour
     .match(/[\d.]+/g)
@@ -17,7 +17,7 @@ async function lightness(session) {
   return parts.reduce((sum, part) => sum + part, 0) / 3;
 }
 
-test("the page is as dark as the system, until somebody chooses, and then it stays so", async () => {
+test("the page is as dark as the system until the user chooses, and then it stays so", async () => {
   const session = await set.session({ dark: true });
   assert.ok((await lightness(session)) < 64);
   await session.page.getByLabel("Colours").selectOption("light");

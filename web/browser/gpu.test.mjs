@@ -22,7 +22,7 @@ test("who is on it, its charts and their figures, for each span of time", async 
   const tenants = session.page.getByRole("table", { name: "Jobs on gpu0" });
   await tenants.getByRole("row", { name: /first.*6\.\d GiB/ }).waitFor();
   await tenants.getByRole("row", { name: /second.*4\.\d GiB/ }).waitFor();
-  const charts = ["Memory", "Who was on it", "Utilisation", "Power"];
+  const charts = ["Memory", "Jobs", "Utilisation", "Power"];
   for (const span of ["10 min", "1 h", "24 h", "7 d"]) {
     await session.press(span);
     await session.page.getByRole("button", { name: span, exact: true, pressed: true }).waitFor();
@@ -45,27 +45,64 @@ test("who is on it, its charts and their figures, for each span of time", async 
   await session.end();
 });
 
-test("jobs whose own colour is the same are told apart on it", async () => {
+test("a job has one colour on all pages and after a reload, and jobs on GPUs differ", async () => {
   const { manager } = set;
-  const [first] = (await manager.get("/v1/gpus"))[0].tenants.map(({ attempt }) => attempt.job);
-  // Colours repeat after eight numbers.
-  await manager.submit("--hold", "--array", `1-${first + 5}`, "--", "true");
   const later = await manager.submit("--name", "later", "--mem", "3GiB", "--", ...manager.train({ memory: "2GiB", seconds: 100_000 }));
-  assert.equal(later % 8, first % 8);
   await manager.reaches(later, "running");
   const session = await set.session();
-  /** The different colours of all these, as the browser has them. */
-  const colours = async (things, property) =>
-    new Set(await things.evaluateAll((all, name) => all.map(one => getComputedStyle(one).getPropertyValue(name)), property));
-  await session.page.getByText("later").nth(1).waitFor();
-  assert.equal((await colours(session.page.locator(".gpu-card .swatch"), "background-color")).size, 3);
+  const property = (things, name) => things.evaluateAll((all, of) => all.map(one => getComputedStyle(one).getPropertyValue(of)), name);
+  const swatch = within => property(session.page.locator(`${within} .swatch`), "background-color");
+  await session.page.locator(".gpu-card").getByText("later").waitFor();
+  const given = await swatch(".gpu-card");
+  assert.equal(new Set(given).size, 3);
+  const [colour] = given.slice(-1);
+  await session.page.reload();
+  await session.page.locator(".gpu-card").getByText("later").waitFor();
+  assert.deepEqual(await swatch(".gpu-card"), given);
   await session.go("gpu/s0%2Fgpu0");
   await session.page.locator(".stay").nth(2).waitFor();
-  assert.equal((await colours(session.page.locator(".stay rect:first-of-type"), "fill")).size, 3);
-  assert.equal((await colours(session.page.locator("td .swatch"), "background-color")).size, 3);
-  assert.equal((await colours(session.page.locator(".layer"), "fill")).size, 3);
+  assert.deepEqual(new Set(await property(session.page.locator(".stay rect:first-of-type"), "fill")), new Set(given));
+  const layers = await property(session.page.locator(".layer"), "fill");
+  assert.ok(given.every(one => layers.includes(one)));
+  for (const place of ["queue", "history"]) {
+    await session.go(place);
+    const row = session.page.getByRole("table").locator("tbody tr", { hasText: "later" });
+    await row.waitFor();
+    assert.deepEqual(await property(row.locator(".swatch"), "background-color"), [colour], place);
+  }
+  await session.go(`job/${later}`);
+  await session.heading(/later/).waitFor();
+  assert.deepEqual(await swatch("h1"), [colour]);
   await manager.carma("cancel", `${later}`);
   await session.end();
+});
+
+test("on a GPU's card nothing wraps and nothing is cut", async () => {
+  const { manager } = set;
+  await manager.carma("drain", "gpu0");
+  for (const width of [1280, 390]) {
+    const session = await set.session({ screen: { width, height: 800 } });
+    const badge = session.page.locator(".gpu-card").getByText("drained", { exact: true });
+    await badge.waitFor();
+    assert.ok(await badge.evaluate(box => box.scrollWidth <= box.clientWidth), "the state is seen whole");
+    const lines = await session.page
+      .locator(".gpu-activity .value")
+      .first()
+      .evaluate(value => {
+        const height = text => {
+          const copy = value.cloneNode();
+          copy.textContent = text;
+          value.replaceWith(copy);
+          const { height: pixels } = copy.getBoundingClientRect();
+          copy.replaceWith(value);
+          return pixels;
+        };
+        return height("100 %") / height("1");
+      });
+    assert.equal(lines, 1, "100 % is one line");
+    await session.end();
+  }
+  await manager.carma("resume", "gpu0");
 });
 
 test("an operator drains it after a question, and lets it take jobs again", async () => {
@@ -73,7 +110,7 @@ test("an operator drains it after a question, and lets it take jobs again", asyn
   await session.go("gpu/s0%2Fgpu0");
   const dialog = session.page.getByRole("dialog");
   await session.press("Drain");
-  await session.press("Leave it as it is", dialog);
+  await session.press("Go back", dialog);
   assert.equal((await set.manager.get("/v1/gpus"))[0].drained, false);
   await session.press("Drain");
   await session.press("Drain gpu0", dialog);

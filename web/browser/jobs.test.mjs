@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { violations } from "./accessible.mjs";
 import { scene } from "./setup.mjs";
 import { PROGRAM } from "./test_manager.mjs";
 import { until } from "./until.mjs";
@@ -29,9 +30,9 @@ test("a job is submitted by the form, and watched to its end without a reload", 
   await session.page.getByLabel("Command").fill([PROGRAM, ...set.manager.train({ seconds: 240 }).slice(1)].join(" "));
   await session.page.getByLabel("Directory").fill(join(set.manager.folder, "square"));
   await session.page.getByLabel("Name").fill("by-the-form");
-  await session.page.getByLabel("Memory on each GPU").fill("8GiB");
+  await session.page.getByLabel("Memory per GPU").fill("8GiB");
   await session.press("Preview placement");
-  await session.sees(/It would start at once on/);
+  await session.sees(/The job would start now on/);
   await session.press("Submit");
   await session.page.getByRole("link", { name: /^job \d+$/ }).click();
   await session.heading(/^Job \d+ by-the-form$/).waitFor();
@@ -43,20 +44,33 @@ test("a job is submitted by the form, and watched to its end without a reload", 
   await session.end();
 });
 
-test("a form that was filled in wrongly is told so, and nothing is submitted", async () => {
+test("each field of the form says what is wrong with it, and nothing is submitted", async () => {
   const session = await set.session();
   await session.go("submit");
   const before = (await set.manager.get("/v1/history")).length;
+  const problem = async (label, words) => {
+    await session.page
+      .locator(".field", { has: session.page.getByLabel(label) })
+      .getByText(words)
+      .waitFor();
+    assert.equal(await session.page.getByLabel(label).getAttribute("aria-invalid"), "true");
+  };
   await session.page.getByLabel("Command").fill("true");
+  await session.page.getByLabel("Memory per GPU").fill("a lot");
+  await session.press("Submit");
+  await problem("Directory", "Enter the directory in which the job runs");
+  await problem("Memory per GPU", "Enter a size with its unit");
+  assert.ok(
+    await session.page.getByLabel("Directory").evaluate(field => field === document.activeElement),
+    "the first wrong field has the focus",
+  );
+  assert.deepEqual(await violations(session.page), []);
+  await session.page.getByLabel("Memory per GPU").fill("1GiB");
   await session.page.getByLabel("Directory").fill("not/from/the/root");
-  await session.page.getByLabel("Memory on each GPU").fill("a lot");
-  await session.press("Submit");
-  await session.sees("a lot is no memory");
-  await session.page.getByLabel("Memory on each GPU").fill("1GiB");
-  await session.press("Submit");
-  await session.page.locator(".notice.bad").getByText("must be an absolute path").waitFor();
+  await session.press("Preview placement");
+  await problem("Directory", "Enter the full path, which begins with /.");
   assert.equal((await set.manager.get("/v1/history")).length, before);
-  await session.end({ expected: /status of 4\d\d/ });
+  await session.end();
 });
 
 test("a job is cancelled after a question, and goes on when the question is dismissed", async () => {
@@ -70,7 +84,7 @@ test("a job is cancelled after a question, and goes on when the question is dism
     .getByText(/^\d+ \w+.* so far$/)
     .waitFor();
   await session.press("Cancel");
-  await session.press("Leave it as it is", dialog(session));
+  await session.press("Go back", dialog(session));
   await dialog(session).waitFor({ state: "detached" });
   await session.press("Cancel");
   await session.page.keyboard.press("Escape");
@@ -109,7 +123,7 @@ test("a job is held, released, given a priority and put back", async () => {
   await session.end();
 });
 
-test("what is done to the first of an array is done to it alone", async () => {
+test("an action on the first job of an array changes only that job", async () => {
   const first = await set.manager.submit("--hold", "--name", "array", "--array", "1-2", "--", "true");
   const session = await set.session();
   await session.go(`job/${first}`);
@@ -118,7 +132,7 @@ test("what is done to the first of an array is done to it alone", async () => {
   await state(session, "cancelled");
   assert.equal((await set.manager.get(`/v1/jobs/${first + 1}`)).phase, "held");
   // It has the same name in all lists.
-  for (const place of ["history?text=array", ""]) {
+  for (const place of ["history?text=array&each=yes", ""]) {
     await session.go(place);
     await session.page
       .getByRole("link", { name: `${first}_1 array`, exact: true })

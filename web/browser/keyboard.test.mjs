@@ -22,7 +22,7 @@ test("a job is submitted and cancelled without a pointer", async () => {
   const session = await set.session();
   const { page } = session;
   const { keyboard } = page;
-  await session.sees("launches jobs");
+  await session.sees("active, up");
   await keyboard.press("g");
   await keyboard.press("n");
   await session.heading("Submit a job").waitFor();
@@ -48,9 +48,9 @@ test("a job is submitted and cancelled without a pointer", async () => {
 test("keys lead to the pages, to the search and to the list of keys, and Tab to the content", async () => {
   const session = await set.session();
   const { keyboard } = session.page;
-  await session.sees("launches jobs");
+  await session.sees("active, up");
   await keyboard.press("Tab");
-  const skip = session.page.getByRole("button", { name: "To the content" });
+  const skip = session.page.getByRole("button", { name: "Skip to the content" });
   assert.ok(
     await skip.evaluate(element => element === document.activeElement),
     await session.page.evaluate("document.activeElement.outerHTML"),
@@ -63,7 +63,7 @@ test("keys lead to the pages, to the search and to the list of keys, and Tab to 
     await session.page.getByRole("heading", { level: 1, name: heading }).waitFor();
   }
   await keyboard.press("?");
-  await session.page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await session.page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
   await keyboard.press("Escape");
   await session.page.getByRole("dialog").waitFor({ state: "detached" });
   // Even if the next page takes long.

@@ -7,7 +7,7 @@ const LONG = 100_000;
 /** Name, workload, requested memory, and emulated seconds. */
 const TRAINING = [
   { name: "inception", workload: "inception_imagenet_bs128", ask: "18500MiB", seconds: LONG },
-  { name: "resnet50", workload: "resnet50_imagenet_bs128", ask: "14GiB", seconds: LONG },
+  { name: "resnet50", workload: "resnet50_imagenet_bs128", ask: "14GiB", seconds: LONG, progress: 0.37 },
   { name: "vgg16", workload: "vgg16_imagenet_bs128", ask: "22GiB", seconds: LONG },
   { name: "bert-base", workload: "bert_base_wiki_bs32", ask: "21GiB", seconds: 400 },
 ];
@@ -19,8 +19,11 @@ const SMALL = [
   { name: "dlrm-criteo", workload: "dlrm_criteo_bs32768", ask: "1500MiB", seconds: LONG },
 ];
 
-function train(manager, { name, workload, ask, seconds }) {
-  return manager.submit("--name", name, "--workdir", "/tmp", "--mem", ask, "--", ...manager.train({ workload, seconds }));
+/** `progress` is what the job reports when it starts. */
+function train(manager, { name, workload, ask, seconds, progress = undefined }) {
+  const command = manager.train({ workload, seconds });
+  const script = `echo ${progress} > "$CARMA_PROGRESS"; exec ${command.join(" ")}`;
+  return manager.submit("--name", name, "--workdir", "/tmp", "--mem", ask, "--", ...(progress ? ["sh", "-c", script] : command));
 }
 
 /** Starts jobs of all kinds on four GPUs, and returns their numbers by name. */
@@ -48,6 +51,19 @@ export async function busy(manager, timeout = undefined) {
   jobs.waiting = await manager.submit("--name", "gpt2-large", "--gpus", "4", "--exclusive", "--mem", "28GiB", "--", "true");
   jobs.cancelled = await manager.submit("--name", "wrong-branch", "--hold", "--", "true");
   await manager.carma("cancel", `${jobs.cancelled}`);
+  jobs.array = await manager.submit(
+    "--name",
+    "lr-sweep",
+    "--gpus",
+    "0",
+    "--array",
+    "1-6",
+    "--",
+    "sh",
+    "-c",
+    "test $CARMA_ARRAY_INDEX -ne 3",
+  );
+  await manager.submit("--name", "ablation", "--mem", "30GiB", "--gpus", "2", "--array", "1-40", "--", "true");
   await manager.reaches(crashing, "running", timeout);
   return jobs;
 }

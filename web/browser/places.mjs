@@ -6,15 +6,19 @@ export const places = jobs => ({
   gpu: { place: "gpu/s0%2Fgpu1" },
   "gpu-hour": { place: "gpu/s0%2Fgpu3?span=1h" },
   job: { place: `job/${jobs["llama3-8layer"]}`, act: session => session.page.getByRole("log").getByText(/epoch/).first().waitFor() },
-  "job-failed": { place: `job/${jobs.broken}`, act: session => session.press("stderr") },
+  "job-failed": { place: `job/${jobs.broken}`, act: session => session.sees("Last lines of stderr:") },
   "job-waiting": { place: `job/${jobs.waiting}` },
   "job-cancel": { place: `job/${jobs.held}`, act: session => session.press("Cancel") },
   queue: { place: "queue" },
   history: { place: "history" },
+  array: { place: `history?array=${jobs.array}` },
+  users: { place: "users" },
+  user: { place: "user/0" },
   energy: { place: "energy?by=job" },
   "what-if": { place: "what-if", act: replay },
   submit: { place: "submit", act: preview },
   notifications: { place: "notifications", act: session => session.press("Add") },
+  "submit-empty": { place: "submit", act: session => session.press("Submit") },
   help: { place: "help" },
 });
 
@@ -26,9 +30,9 @@ async function replay(session) {
 async function preview(session) {
   await session.page.getByLabel("Command").fill("python train.py --epochs 90");
   await session.page.getByLabel("Directory").fill("/tmp");
-  await session.page.getByLabel("Memory on each GPU").fill("30GiB");
+  await session.page.getByLabel("Memory per GPU").fill("30GiB");
   await session.press("Preview placement");
-  await session.heading("If it were submitted now").waitFor();
+  await session.heading("Preview").waitFor();
 }
 
 /** Opens a page, and waits until its data is loaded. */

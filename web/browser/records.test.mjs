@@ -14,7 +14,7 @@ const set = scene({}, async manager => {
 
 test("history is searched by what is typed, and by state", async () => {
   const session = await set.session();
-  await session.go("history");
+  await session.go("history?each=yes");
   const rows = session.page.getByRole("table").locator("tbody tr");
   await rows.nth(20).waitFor();
   await session.page.getByLabel("Find").fill("needle");
@@ -25,10 +25,10 @@ test("history is searched by what is typed, and by state", async () => {
   await session.page.reload();
   await until("it is found again", async () => (await rows.count()) === 1);
   await session.page.getByLabel("Find").fill("no such job");
-  await session.sees("No job matches.");
+  await session.sees("No job matches the filters.");
   await session.page.getByLabel("Find").fill("");
   await session.page.getByLabel("State").selectOption("running");
-  await session.sees("No job matches.");
+  await session.sees("No job matches the filters.");
   await session.end();
 });
 
@@ -36,7 +36,7 @@ test("new jobs take none from a history that was read further back", async () =>
   const submit = number => set.manager.submit("--hold", "--name", "pushed", "--array", `1-${number}`, "--", "true");
   await submit(150);
   const session = await set.session();
-  await session.go("history?text=pushed");
+  await session.go("history?text=pushed&each=yes");
   const rows = session.page.getByRole("table").locator("tbody tr");
   await until("a page is there", async () => (await rows.count()) === 100);
   await session.press("Earlier jobs");
@@ -64,7 +64,7 @@ test("the queue is filtered and sorted", async () => {
   await session.page.getByLabel("Find").fill("zeb");
   await until("one is found", async () => (await rows.count()) === 1);
   for (const job of jobs) await set.manager.carma("cancel", `${job}`);
-  await session.sees("No job runs or waits.");
+  await session.sees("No job is running or waiting.");
   await session.end();
 });
 
@@ -96,21 +96,21 @@ test("what if: the jobs are replayed by other policies", async () => {
   await session.press("Replay");
   const since = new URL((await asked).url()).searchParams.get("since");
   assert.equal(Number(since) % 60_000, 0, "asked again within a minute it is the same question");
-  const table = session.page.getByRole("table", { name: /What became of the jobs/ });
+  const table = session.page.getByRole("table", { name: /Measured and simulated results/ });
   await table.getByRole("row", { name: /measured/ }).waitFor();
-  await table.getByRole("row", { name: /as in force/ }).waitFor();
+  await table.getByRole("row", { name: /current settings/ }).waitFor();
   assert.ok((await table.locator("tbody tr").count()) > 2, "other policies too");
   await session.end();
 });
 
-test("wishes to be told are set, refused where they make no sense, and kept", async () => {
+test("notifications are set, kept and removed", async () => {
   const session = await set.session();
   await session.go("notifications");
   await session.sees("You have no notifications.");
   await session.press("Add");
-  await session.page.getByLabel("How").selectOption("Command");
+  await session.page.getByLabel("Channel").selectOption("Command");
   await session.page.getByRole("textbox", { name: "Command" }).fill("cat > told");
-  await session.page.getByLabel(/recovered|put back/).check();
+  await session.page.getByLabel(/requeued/).check();
   await session.press("Save");
   await session.sees("Saved.");
   await session.page.reload();

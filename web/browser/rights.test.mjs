@@ -15,8 +15,8 @@ test(READ_ONLY, { skip: await cannotSwitchUser(READ_ONLY) }, async () => {
   await Promise.all([set.manager.reaches(roots, "running"), set.manager.reaches(own, "running")]);
   const session = await Session.open(set.browser, await set.manager.web(OTHER_USER));
   await session.go(`job/${roots}`);
-  await session.sees("Only root and operators act on it.");
-  await session.sees("Its log is for root and operators.");
+  await session.sees("Only root and operators can change this job.");
+  await session.sees("Only root and operators can read the log.");
   for (const name of ["Cancel", "Requeue", "Priority"]) assert.equal(await session.page.getByRole("button", { name }).count(), 0);
   assert.equal(await session.page.getByText("confidential").count(), 0);
 

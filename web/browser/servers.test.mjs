@@ -1,4 +1,4 @@
-// Servers of agents, and pools of pilots.
+// Connected servers, and pools of pilots.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -31,8 +31,8 @@ const set = scene({ gpus: "1xA100-40GB", configuration: '[manager.agents]\nliste
 
 test("without servers and pools there is no page for them", async () => {
   const session = await set.session();
-  await session.heading("Server at a glance").waitFor();
-  await session.sees("launches jobs");
+  await session.heading("Overview").waitFor();
+  await session.sees("active, up");
   assert.equal(await session.page.getByRole("link", { name: "Servers", exact: true }).count(), 0);
   await session.end();
 });
@@ -46,7 +46,7 @@ test("a server of an agent is listed with its node, its end and its GPUs, and mi
   const card = session.page.locator(".gpu-card", { hasText: "s1/gpu1" });
   await card.getByText(NODE).waitFor();
   await session.page.getByRole("link", { name: "Servers", exact: true }).click();
-  const table = session.page.getByRole("table", { name: "Servers of agents" });
+  const table = session.page.getByRole("table", { name: "Connected servers" });
   await table.getByRole("row", { name: new RegExp(`s1 ${NODE} 2 1 \\d+ \\w+.* connected`) }).waitFor();
   await session.go("gpu/s1%2Fgpu0");
   await session.heading("s1/gpu0").waitFor();
@@ -69,22 +69,22 @@ test("a pool shows its pilots and why it requests none, and an operator pauses a
   const session = await set.session();
   await session.go("servers");
   const pool = session.page.getByRole("article", { name: "Pool night" });
-  await pool.getByText("0 connected, 1 pending, of at most 4").waitFor();
+  await pool.getByText("0 connected, 1 pending, maximum 4").waitFor();
   await pool.getByText(/^Now: /).waitFor();
   await pool.getByText("4 GPUs for 8 h").waitFor();
   await pool.getByRole("row", { name: /carma-\S+ 4711 .*pending.*Priority/ }).waitFor();
 
   const dialog = session.page.getByRole("dialog");
   await session.press("Pause pool night");
-  await session.press("Leave it as it is", dialog);
+  await session.press("Go back", dialog);
   assert.ok(!(await manager.get("/v1/pools"))[0].paused);
   await session.press("Pause pool night");
   await session.press("Pause night", dialog);
-  await pool.getByText(/^It requests no pilots: paused by \w+\.$/).waitFor();
+  await pool.getByText(/^This pool requests no pilots: paused by \w+\.$/).waitFor();
 
   // Its job says so too.
   await session.go(`job/${job}`);
-  const lines = session.page.getByRole("list", { name: "What pools do for it" });
+  const lines = session.page.getByRole("list", { name: "Pools" });
   await lines.getByText(/pool night: .*paused by/).waitFor();
   await session.go("servers");
   await session.press("Resume pool night");

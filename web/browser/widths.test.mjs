@@ -45,10 +45,11 @@ for (const width of WIDTHS) {
     const state = session.page.getByRole("cell").getByText("could not start", { exact: true });
     assert.match(await state.getAttribute("title"), /^could not start: .*\/not\/there/);
     assert.deepEqual(await session.page.evaluate(cut), []);
-    await session.page.locator("td[data-label='In all']").first().waitFor();
+    await session.page.locator("td[data-label='Total time']").first().waitFor();
     await session.page
       .getByRole("row", { name: /could not start/ })
       .getByRole("link")
+      .first()
       .click();
     await session.page
       .locator(".job-head")

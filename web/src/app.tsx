@@ -21,15 +21,19 @@ import { Notifications } from "./pages/notifications";
 import { QueuePage } from "./pages/queue";
 import { ServersPage } from "./pages/servers";
 import { Submit } from "./pages/submit";
+import { UserPage } from "./pages/user";
+import { UsersPage } from "./pages/users";
 import { WhatIfPage } from "./pages/what_if";
 import { route } from "./router";
 
 /** A page gets the part of the address after its name. */
 const PAGES: Record<string, { title: string; page: ComponentType<{ argument: string }> }> = {
-  "": { title: "Server", page: Glance },
+  "": { title: "Overview", page: Glance },
   queue: { title: "Queue", page: QueuePage },
   servers: { title: "Servers", page: ServersPage },
   history: { title: "History", page: History },
+  users: { title: "Users", page: UsersPage },
+  user: { title: "User", page: UserPage },
   energy: { title: "Energy", page: Energy },
   "what-if": { title: "What if", page: WhatIfPage },
   submit: { title: "Submit", page: Submit },
@@ -57,7 +61,7 @@ export function App() {
   }, [given, refused]);
 
   useEffect(() => {
-    document.title = `${known?.title ?? "Nothing"}${argument ? ` ${deviceName(argument)}` : ""} · CARMA`;
+    document.title = `${known?.title ?? "Unknown page"}${argument ? ` ${deviceName(argument)}` : ""} · CARMA`;
     // A new page begins at its top, also for a screen reader.
     if (shown.current !== place) {
       shown.current = place;
@@ -70,12 +74,12 @@ export function App() {
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
-        To the content
+        Skip to the content
       </button>
       <Header current={name} />
       <Banner />
       <main id="main" ref={main} tabIndex={-1}>
-        {refused ? <SignIn /> : Page ? <Page key={visit} argument={argument} /> : <p>There is no such page.</p>}
+        {refused ? <SignIn /> : Page ? <Page key={visit} argument={argument} /> : <p>This page does not exist.</p>}
       </main>
       <Keys />
     </>

@@ -5,10 +5,12 @@ import { render } from "preact";
 import { restoreToken } from "./api/session";
 import { App } from "./app";
 import { restoreTheme } from "./lib/theme";
+import { restoreColours } from "./live/colours";
 import { followAddress } from "./router";
 
 restoreTheme();
 restoreToken();
+restoreColours();
 addEventListener("hashchange", restoreToken);
 followAddress();
 

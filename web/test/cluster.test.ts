@@ -20,7 +20,7 @@ test("a server is connected, draining with the reason, or not connected", () => 
 
 test("a pool says why it requests no pilot", () => {
   assert.equal(poolState(pool).reason, "no job waits for it");
-  assert.equal(poolState({ ...pool, note: null }).reason, "a pilot is requested next");
+  assert.equal(poolState({ ...pool, note: null }).reason, "requests the next pilot");
   assert.equal(poolState({ ...pool, paused: { by: "root" } }).reason, "by root");
   assert.equal(poolState({ ...pool, paused: { failures: "no such partition" } }).reason, "after failures: no such partition");
   assert.equal(poolState({ ...pool, paused: { by: "root" }, removed: true }).word, "being removed");
@@ -33,17 +33,17 @@ test("pilots are counted by what they are", () => {
     { ...pilot, state: "connected", server: 3 },
     { ...pilot, returned: true },
   ];
-  assert.equal(pilotCounts({ ...pool, pilots }), "1 connected, 2 pending, of at most 4");
+  assert.equal(pilotCounts({ ...pool, pilots }), "1 connected, 2 pending, maximum 4");
   assert.deepEqual(
     pilots.map(each => pilotState(each).word),
-    ["pending", "being requested", "connected", "is returned"],
+    ["pending", "requesting", "connected", "returned"],
   );
-  assert.equal(pilotState({ ...pilot, state: "connected", server: 3 }).reason, "it is s3");
+  assert.equal(pilotState({ ...pilot, state: "connected", server: 3 }).reason, "as s3");
 });
 
 test("only settings that are set are listed", () => {
   const names = (each: PoolDetail) => poolFacts(each).map(([name]) => name);
-  assert.deepEqual(names(pool), ["Partition", "Each pilot", "In the queue", "Returned", "Patience"]);
+  assert.deepEqual(names(pool), ["Partition", "Each pilot", "Pilots in the queue", "Returned", "Requests a pilot"]);
   const full = {
     ...pool,
     settings: { ...pool.settings, account: "ml", gpu_type: "a100" },

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { JOB_COLOURS } from "../src/lib/job_colours";
 
 type Three = [number, number, number];
 
@@ -61,10 +62,10 @@ const themes = ["light", "dark"].map((theme, place) => {
   const colours = new Map([...pairs].map(([, name = "", ...both]) => [name, both[place] ?? ""]));
   return { theme, colour: (name: string) => colours.get(name) ?? assert.fail(`no colour ${name}`) };
 });
-const jobs = Array.from({ length: 8 }, (_, place) => `job-${place}`);
+const jobs = Array.from({ length: JOB_COLOURS }, (_, place) => `job-${place}`);
 const metrics = Array.from({ length: 4 }, (_, place) => `metric-${place}`);
 
-test("jobs, and counters, are told apart by everybody", () => {
+test("jobs and metrics differ for every kind of colour vision", () => {
   for (const { theme, colour } of themes) {
     for (const [sight, rows] of Object.entries(SIGHTS)) {
       for (const names of [jobs, metrics]) {
@@ -81,6 +82,7 @@ test("jobs, and counters, are told apart by everybody", () => {
 test("jobs stand out from the ground, and words on them and on marks can be read", () => {
   for (const { theme, colour } of themes) {
     for (const name of jobs) {
+      assert.ok(theme === "dark" || lab(light(colour(name)))[0] >= 30, `${name} is nearly black`);
       assert.ok(contrast(colour(name), colour("raised")) >= 4.5, `${name} ${theme}`);
       for (const ground of ["ground", "sunken"]) assert.ok(contrast(colour(name), colour(ground)) >= 3, `${name} on ${ground} ${theme}`);
     }

@@ -17,11 +17,11 @@ import {
   power,
 } from "../src/lib/format";
 
-test("memory is told in MiB below one GiB, and in GiB above", () => {
+test("memory is in MiB below one GiB, and in GiB above", () => {
   assert.deepEqual([0, 634, 1023, 1024, 19_868, null].map(memory), ["0 GiB", "634 MiB", "1023 MiB", "1.0 GiB", "19.4 GiB", "–"]);
 });
 
-test("spans are told by their two largest parts", () => {
+test("durations have their two largest units", () => {
   const spans = [0.4, 59.6, 61, 3600, 3 * 3600 + 12 * 60, 86_400 + 7200, undefined].map(duration);
   assert.deepEqual(spans, ["0 s", "1 min", "1 min 1 s", "1 h", "3 h 12 min", "1 d 2 h", "–"]);
 });

@@ -1,41 +1,37 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { coloursOnGpus, coloursOverTime, jobColour } from "../src/lib/job_colours";
+import { JOB_COLOURS, type JobColours, onGpus, overTime, withColours } from "../src/lib/job_colours";
 
-const on = (...jobs: number[]) => ({ tenants: jobs.map(job => ({ attempt: { job, number: 1 } })) });
-const different = (colours: ReadonlyMap<number, number>, jobs: number[]) => new Set(jobs.map(job => colours.get(job))).size === jobs.length;
+const range = (from: number, length: number) => Array.from({ length }, (_, place) => from + place);
+const different = (colours: JobColours, jobs: number[]) => new Set(jobs.map(job => colours.get(job))).size === jobs.length;
 
-test("jobs on one GPU have different colours, and the same on all of their GPUs", () => {
-  assert.equal(jobColour(29), jobColour(45));
-  const gpus = [on(29, 39, 42, 45), on(37, 45, 53), on(28)];
-  const colours = coloursOnGpus(gpus);
-  for (const { tenants } of gpus) {
-    assert.ok(
-      different(
-        colours,
-        tenants.map(({ attempt }) => attempt.job),
-      ),
-    );
-  }
-  assert.equal(jobColour(29, colours), jobColour(29), "the first keeps its own");
-  assert.notEqual(jobColour(45, colours), jobColour(45));
-  assert.equal(coloursOnGpus([on(...Array.from({ length: 20 }, (_, job) => job))]).size, 20, "more jobs than colours");
+test("jobs on all GPUs have different colours while there are enough", () => {
+  const colours = withColours(
+    new Map(),
+    onGpus([
+      [1, 9, 17],
+      [25, 33],
+      [41, 1],
+    ]),
+  );
+  assert.ok(different(colours, [1, 9, 17, 25, 33, 41]));
+  const crowd = range(1, 2 * JOB_COLOURS);
+  const many = withColours(new Map(), onGpus(crowd.map(job => [job, job + 1, job + 2])));
+  for (const job of crowd) assert.ok(different(many, [job, job + 1, job + 2]), "with too few colours, jobs on one GPU differ");
 });
 
-test("jobs in one picture have different colours; of more than there are, those at the same time", () => {
-  const stay = (job: number, launched: number, ended?: number) => ({ attempt: { job, number: 1 }, launched, ...(ended ? { ended } : {}) });
-  const now = coloursOnGpus([on(16, 24)]);
-  const few = coloursOverTime([stay(8, 0, 5), stay(16, 3), stay(24, 6)], now);
-  assert.ok(different(few, [8, 16, 24]));
-  assert.deepEqual([few.get(16), few.get(24)], [now.get(16), now.get(24)], "who is there now keeps it");
-  // All have the same colour of their own, and three are there at any time.
-  const many = Array.from({ length: 40 }, (_, place) => stay(8 * place, place, place + 3));
-  const colours = coloursOverTime(many, new Map());
-  for (let place = 2; place < many.length; place += 1)
-    assert.ok(
-      different(
-        colours,
-        many.slice(place - 2, place + 1).map(({ attempt }) => attempt.job),
-      ),
-    );
+test("a job keeps its colour, and the next jobs get those that are free the longest", () => {
+  const first = withColours(new Map(), onGpus([range(1, JOB_COLOURS)]));
+  const next = withColours(first, onGpus([[2, 3, 100, 101]]));
+  for (const job of [2, 3]) assert.equal(next.get(job), first.get(job));
+  assert.ok(different(next, [2, 3, 100, 101]));
+  assert.equal(next.get(100), first.get(1));
+  assert.equal(withColours(next, onGpus([[2, 100]])), next, "nothing to do");
+});
+
+test("jobs that were on a GPU at the same time differ, however many there were", () => {
+  const stay = (job: number, launched: number, ended: number) => ({ attempt: { job, number: 1 }, launched, ended });
+  const stays = range(0, 40).map(job => stay(job, job, job + 3));
+  const colours = withColours(new Map(), overTime(stays));
+  for (let job = 2; job < stays.length; job += 1) assert.ok(different(colours, [job - 2, job - 1, job]));
 });

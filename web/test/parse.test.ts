@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memoryFrom, quoted, secondsFrom, wordsFrom } from "../src/lib/parse";
-import { bodyFrom, type Filled } from "../src/lib/submission";
+import { bodyFrom, type Filled, problemsOf } from "../src/lib/submission";
 
 test("memory and spans are read as people write them, and nothing else is", () => {
   assert.deepEqual(["12GiB", "800", "1.5 g", "2TiB", "12 apples", ""].map(memoryFrom), [
     12_288,
-    800,
+    undefined,
     1536,
     2_097_152,
     undefined,
@@ -46,8 +46,12 @@ test("a form becomes a request in which nothing is said that was left open", () 
   assert.deepEqual(bodyFrom({ ...filled, shell: true }).job.command, { script: { text: "#!/bin/sh\npython train.py\n" } });
 });
 
-test("what cannot be read is refused with a reason", () => {
-  assert.throws(() => bodyFrom({ ...filled, memory: "much" }), /much is no memory/);
-  assert.throws(() => bodyFrom({ ...filled, limit: "soon" }), /soon is no time/);
-  assert.throws(() => bodyFrom({ ...filled, command: "echo '" }), /quote/);
+test("each field that cannot be read has its own message", () => {
+  assert.deepEqual(problemsOf(filled), {});
+  const wrong = { ...filled, command: "echo '", directory: "", gpus: "", memory: "much", limit: "soon", priority: "1.5" };
+  assert.deepEqual(Object.keys(problemsOf(wrong)).sort(), ["command", "directory", "gpus", "limit", "memory", "priority"]);
+  assert.match(problemsOf({ ...filled, directory: " " }).directory ?? "", /directory in which the job runs/);
+  assert.match(problemsOf({ ...filled, directory: "here" }).directory ?? "", /begins with \//);
+  assert.match(problemsOf({ ...filled, memory: "7" }).memory ?? "", /unit/);
+  assert.equal(problemsOf({ ...filled, shell: true, command: "echo 'it" }).command, undefined, "a shell reads a script");
 });

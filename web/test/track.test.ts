@@ -99,7 +99,7 @@ test("a timeline has a job's memory only while it was there", () => {
   assert.deepEqual(tenants[0]?.memory, [null, 25, null]);
 });
 
-test("layers stand upon each other, and what is nobody's is on top", () => {
+test("layers are stacked, with other processes on top", () => {
   const seen: Track = {
     at: [0, 1],
     utilisation: {},

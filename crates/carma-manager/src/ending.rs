@@ -1,6 +1,7 @@
 //! How jobs and attempts ended, for people, in the words of the core.
 
 use carma_core::{Outcome, Verdict};
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -31,36 +32,35 @@ pub enum EndingClass {
     Stopped,
 }
 
+/// Ends of jobs that lists can be limited to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutcomeFilter {
+    /// Jobs that succeeded.
+    Succeeded,
+    /// All jobs that ended otherwise, except cancelled ones.
+    Failed,
+    /// Jobs that ran out of GPU or host memory.
+    Oom,
+    /// Jobs that reached their time limit.
+    TimeLimit,
+    /// Cancelled jobs.
+    Cancelled,
+    /// Jobs that lost their GPU, MPS server, supervisor or server.
+    Lost,
+    /// Jobs that could not be started, or whose dependency failed.
+    NotStarted,
+}
+
 impl EndingClass {
-    /// All classes.
-    pub(crate) const ALL: [Self; 4] = [Self::Succeeded, Self::Failed, Self::OutOfMemory, Self::Stopped];
-
-    /// The outcomes of this class. All others are failures.
-    pub(crate) const fn outcomes(self) -> &'static [Outcome] {
-        const SUCCEEDED: &[Outcome] = &[Outcome::Succeeded];
-        const OUT_OF_MEMORY: &[Outcome] = &[Outcome::OutOfMemory, Outcome::HostOutOfMemory];
-        const STOPPED: &[Outcome] = &[Outcome::Cancelled, Outcome::TimeLimit];
-        match self {
-            Self::Succeeded => SUCCEEDED,
-            Self::Failed => &[],
-            Self::OutOfMemory => OUT_OF_MEMORY,
-            Self::Stopped => STOPPED,
-        }
-    }
-
-    /// Its name in requests.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::OutOfMemory => "out_of_memory",
-            Self::Stopped => "stopped",
-        }
-    }
-
     /// The class of an outcome.
-    pub(crate) fn of(outcome: &Outcome) -> Self {
-        Self::ALL.into_iter().find(|class| class.outcomes().contains(outcome)).unwrap_or(Self::Failed)
+    pub(crate) const fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Succeeded => Self::Succeeded,
+            Outcome::OutOfMemory | Outcome::HostOutOfMemory => Self::OutOfMemory,
+            Outcome::Cancelled | Outcome::TimeLimit => Self::Stopped,
+            _ => Self::Failed,
+        }
     }
 }
 

@@ -41,23 +41,13 @@ pub struct JobSummary {
     pub outcome: Option<Outcome>,
     /// How it ended, for people.
     pub ending: Option<Ending>,
-    /// What its attempts used.
-    #[serde(default)]
-    pub used: JobUsage,
-}
-
-/// What the attempts of a job used.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
-pub struct JobUsage {
-    /// Run time of its finished attempts.
-    pub ran: Seconds,
-    /// When its current attempt was launched.
+    /// How long its attempts ran that are over; only in the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub running_since: Option<UnixMillis>,
-    /// Peak memory of its finished attempts on one GPU.
+    pub ran: Option<Seconds>,
+    /// Peak memory on a GPU, of all attempts that are over; only in the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<MiB>,
-    /// Energy of its finished attempts.
+    /// Energy of all attempts that are over; only in the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<Joules>,
 }

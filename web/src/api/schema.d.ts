@@ -1540,6 +1540,7 @@ export interface components {
             attempts: number;
             ended?: null | components["schemas"]["UnixMillis"];
             ending?: null | components["schemas"]["Ending"];
+            energy?: null | components["schemas"]["Joules"];
             /**
              * Format: int32
              * @description Number of GPUs requested.
@@ -1550,28 +1551,20 @@ export interface components {
             /** @description Its name. */
             name?: string | null;
             outcome?: null | components["schemas"]["Outcome"];
+            peak?: null | components["schemas"]["MiB"];
             /** @description Its state. */
             phase: components["schemas"]["Phase"];
             /** @description Higher goes first. */
             priority: components["schemas"]["Priority"];
+            ran?: null | components["schemas"]["Seconds"];
             /** @description Since when it is in that state. */
             since: components["schemas"]["UnixMillis"];
             /** @description When it was submitted. */
             submitted: components["schemas"]["UnixMillis"];
-            /** @description What its attempts used. */
-            used?: components["schemas"]["JobUsage"];
             /** @description Its user. */
             user: components["schemas"]["UserId"];
             /** @description The user's name. */
             user_name: string;
-        };
-        /** @description What the attempts of a job used. */
-        JobUsage: {
-            energy?: null | components["schemas"]["Joules"];
-            peak?: null | components["schemas"]["MiB"];
-            /** @description Run time of its finished attempts. */
-            ran: components["schemas"]["Seconds"];
-            running_since?: null | components["schemas"]["UnixMillis"];
         };
         /**
          * Format: double
@@ -2036,6 +2029,11 @@ export interface components {
                 on: components["schemas"]["JobId"];
             };
         };
+        /**
+         * @description Ends of jobs that lists can be limited to.
+         * @enum {string}
+         */
+        OutcomeFilter: "succeeded" | "failed" | "oom" | "time-limit" | "cancelled" | "lost" | "not-started";
         /** @description Which part of a quota does not suffice for a job. */
         OverQuota: {
             /**
@@ -2374,7 +2372,6 @@ export interface components {
             /** @description Its number. */
             id: components["schemas"]["JobId"];
             memory?: null | components["schemas"]["MiB"];
-            memory_used?: null | components["schemas"]["MiB"];
             /** @description Its name. */
             name?: string | null;
             /** @description Higher goes first. */
@@ -2395,6 +2392,7 @@ export interface components {
              * @description The number of its user.
              */
             uid: number;
+            used?: null | components["schemas"]["MiB"];
             /** @description The name of its user. */
             user: string;
         };
@@ -3306,7 +3304,6 @@ export type JobEvent = components['schemas']['JobEvent'];
 export type JobId = components['schemas']['JobId'];
 export type JobRequest = components['schemas']['JobRequest'];
 export type JobSummary = components['schemas']['JobSummary'];
-export type JobUsage = components['schemas']['JobUsage'];
 export type Joules = components['schemas']['Joules'];
 export type LaunchReason = components['schemas']['LaunchReason'];
 export type LimitChange = components['schemas']['LimitChange'];
@@ -3329,6 +3326,7 @@ export type Obstacle = components['schemas']['Obstacle'];
 export type Occasion = components['schemas']['Occasion'];
 export type OnHang = components['schemas']['OnHang'];
 export type Outcome = components['schemas']['Outcome'];
+export type OutcomeFilter = components['schemas']['OutcomeFilter'];
 export type OverQuota = components['schemas']['OverQuota'];
 export type Owner = components['schemas']['Owner'];
 export type Parameter = components['schemas']['Parameter'];
@@ -3617,8 +3615,8 @@ export interface operations {
                 user?: components["schemas"]["UserId"];
                 /** @description Only jobs in this state. */
                 state?: components["schemas"]["Phase"];
-                /** @description Only jobs that ended in one of these ways: `succeeded`, `failed`, `out_of_memory`, `stopped`, with commas between them. */
-                outcome?: string;
+                /** @description Only jobs that ended like this. */
+                outcome?: components["schemas"]["OutcomeFilter"];
                 /** @description Only jobs with this in their name. */
                 name?: string;
                 /** @description Only jobs with this in their name or in the name of their user, or as their number. */
@@ -3893,8 +3891,8 @@ export interface operations {
                 user?: components["schemas"]["UserId"];
                 /** @description Only jobs in this state. */
                 state?: components["schemas"]["Phase"];
-                /** @description Only jobs that ended in one of these ways: `succeeded`, `failed`, `out_of_memory`, `stopped`, with commas between them. */
-                outcome?: string;
+                /** @description Only jobs that ended like this. */
+                outcome?: components["schemas"]["OutcomeFilter"];
                 /** @description Only jobs with this in their name. */
                 name?: string;
                 /** @description Only jobs with this in their name or in the name of their user, or as their number. */

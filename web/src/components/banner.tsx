@@ -12,11 +12,11 @@ export function Banner() {
   return (
     <div role="status" class="banners">
       {state === "away" && !out && (
-        <p class="banner bad">The manager does not answer; the data may be old. The page keeps trying. Running jobs go on.</p>
+        <p class="banner bad">The manager does not answer. The data on this page may be old. Running jobs continue. Reconnecting …</p>
       )}
-      {state !== "away" && status?.observes && <p class="banner">The manager only observes: it launches nothing.</p>}
+      {state !== "away" && status?.observes && <p class="banner">The manager only observes: it does not start jobs.</p>}
       {state !== "away" && status?.draining && (
-        <p class="banner">The manager is draining: it launches nothing more, and ends when nothing runs.</p>
+        <p class="banner">The manager is draining: it starts no more jobs and stops when all jobs have ended.</p>
       )}
     </div>
   );

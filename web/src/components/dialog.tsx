@@ -41,7 +41,7 @@ export function ConfirmDialog(props: {
         )}
         <div class="buttons">
           <button type="button" onClick={close}>
-            Leave it as it is
+            Go back
           </button>
           <button type="submit" class={danger ? "danger" : "primary"} disabled={busy}>
             {confirm}

@@ -4,7 +4,9 @@ import type { AttemptDetail, EstimateDetail } from "../api/schema";
 import { memory } from "../lib/format";
 import { AsTable } from "./chart";
 
-const PART_COLOURS = 8;
+/** Shades from dark to light. */
+const SHADES = 8;
+const shade = (place: number): string => `color-mix(in oklab, var(--busy) ${100 - (80 / SHADES) * (place % SHADES)}%, var(--raised))`;
 
 interface Row {
   name: string;
@@ -23,7 +25,7 @@ function expectedRow({ expected, upper, declared, parts }: EstimateDetail): Row[
     rows.push({ name: "Declared", fill: [0, declared], text: memory(declared), colour: "var(--neutral)" });
   }
   if (expected !== null && expected !== undefined) {
-    const interval = upper !== null && upper !== undefined ? `, ${memory(upper)} at most` : "";
+    const interval = upper !== null && upper !== undefined ? `, upper bound ${memory(upper)}` : "";
     rows.push({
       name: "Expected",
       fill: [0, expected],
@@ -44,7 +46,7 @@ function attemptRow({ attempt, placement, peaks }: AttemptDetail): Row {
     name: `Attempt ${attempt.number}`,
     fill: [0, peak],
     mark: reserved,
-    text: `${peak > 0 ? `peak ${memory(peak)}` : "ended before the first sample"}, reserved ${memory(reserved)}${over ? `: ${memory(peak - reserved)} above the reservation` : ""}`,
+    text: `${peak > 0 ? `peak ${memory(peak)}` : "no sample"}, reserved ${memory(reserved)}${over ? `: ${memory(peak - reserved)} above the reservation` : ""}`,
     colour: over ? "var(--memory)" : "var(--good)",
   };
 }
@@ -53,7 +55,7 @@ export function EstimateBars({ estimate, attempts }: { estimate: EstimateDetail;
   const rows = [...expectedRow(estimate), ...attempts.filter(({ placement }) => placement.devices.length > 0).map(attemptRow)];
   const top = Math.max(1, ...rows.flatMap(({ fill, mark }) => [fill?.[1] ?? 0, mark ?? 0]));
   const share = (value: number) => `${(100 * value) / top}%`;
-  if (rows.length === 0) return <p class="quiet">Nothing was expected of it, and nothing was measured yet.</p>;
+  if (rows.length === 0) return <p class="quiet">There is no estimate, and nothing has been measured yet.</p>;
   return (
     <>
       <ul class="estimate-bars">
@@ -70,7 +72,7 @@ export function EstimateBars({ estimate, attempts }: { estimate: EstimateDetail;
         ))}
       </ul>
       {rows.some(({ mark }) => mark) && (
-        <p class="quiet">The line across a bar is the memory reserved for an attempt, or the upper bound of the estimate.</p>
+        <p class="quiet">The line across a bar marks the reserved memory of an attempt, or the upper bound of the estimate.</p>
       )}
       {estimate.parts && estimate.parts.length > 0 && <PartsLegend parts={estimate.parts} />}
     </>
@@ -89,7 +91,7 @@ function Parts({ parts, share }: { parts: { name: string; memory: number }[]; sh
             key={part.name}
             class="segment"
             title={`${part.name}: ${memory(part.memory)}`}
-            style={{ left: share(left), width: share(part.memory), background: `var(--job-${place % PART_COLOURS})` }}
+            style={{ left: share(left), width: share(part.memory), background: shade(place) }}
           />
         );
       })}
@@ -100,10 +102,10 @@ function Parts({ parts, share }: { parts: { name: string; memory: number }[]; sh
 function PartsLegend({ parts }: { parts: { name: string; memory: number }[] }) {
   return (
     <>
-      <ul class="legend" aria-label="What the expected memory is made of">
+      <ul class="legend" aria-label="Parts of the expected memory">
         {parts.map(({ name, memory: size }, place) => (
           <li key={name}>
-            <span class="swatch" style={{ "--colour": `var(--job-${place % PART_COLOURS})` }} />
+            <span class="swatch" style={{ "--colour": shade(place) }} />
             {name} <span class="value">{memory(size)}</span>
           </li>
         ))}

@@ -1,19 +1,22 @@
-// Filters of a list of jobs: text, state, user. All of them are in the address.
+// Filters of a list of jobs: text, state, outcome, user. All of them are in the address.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useObservable } from "../lib/observable";
+import { OUTCOMES } from "../lib/words";
 import { route, setQuery } from "../router";
 
 export function Filters(props: {
-  /** What the text is compared with. */
+  /** Where the text is searched. */
   hint: string;
   phases: readonly string[];
+  /** Whether jobs have ended, so that they can be filtered by outcome. */
+  outcomes?: boolean;
   /** Delay after the last key press, in milliseconds. */
   typing?: number;
   children?: ComponentChildren;
 }) {
-  const { hint, phases, typing = 0, children } = props;
+  const { hint, phases, outcomes = false, typing = 0, children } = props;
   const { query } = useObservable(route);
   const [text, setText] = useState(query.get("text") ?? "");
   useEffect(() => {
@@ -27,26 +30,38 @@ export function Filters(props: {
         Find
         <input type="search" placeholder={hint} value={text} onInput={event => setText(event.currentTarget.value)} />
       </label>
-      <label>
-        State
-        <select value={query.get("state") ?? ""} onChange={event => setQuery({ state: event.currentTarget.value })}>
-          <option value="">any</option>
-          {phases.map(name => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label class="tick-box">
-        <input
-          type="checkbox"
-          checked={query.has("mine")}
-          onChange={event => setQuery({ mine: event.currentTarget.checked ? "yes" : "" })}
-        />
-        mine alone
-      </label>
+      <Select label="State" name="state" options={phases.map(phase => [phase, phase])} />
+      {outcomes && <Select label="Outcome" name="outcome" options={Object.entries(OUTCOMES)} />}
+      <TickFilter name="mine">Only mine</TickFilter>
       {children}
     </search>
+  );
+}
+
+function Select({ label, name, options }: { label: string; name: string; options: [value: string, name: string][] }) {
+  const { query } = useObservable(route);
+  return (
+    <label>
+      {label}
+      <select value={query.get(name) ?? ""} onChange={event => setQuery({ [name]: event.currentTarget.value })}>
+        <option value="">any</option>
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A filter that is on or off. */
+export function TickFilter({ name, children }: { name: string; children: string }) {
+  const { query } = useObservable(route);
+  return (
+    <label class="tick-box">
+      <input type="checkbox" checked={query.has(name)} onChange={event => setQuery({ [name]: event.currentTarget.checked ? "yes" : "" })} />
+      {children}
+    </label>
   );
 }

@@ -2,6 +2,7 @@
 
 import type { GpuDetail, RecentSamples } from "../api/schema";
 import { deviceName, memory, percent, power } from "../lib/format";
+import { LOST_GPU } from "../lib/words";
 import { useMetrics } from "../live/metrics";
 import { toGpu } from "../router";
 import { Badge, JobLink } from "./marks";
@@ -16,10 +17,15 @@ export function GpuState({ gpu }: { gpu: GpuDetail }) {
   return null;
 }
 
-export function GpuCard({ gpu, samples, dense }: { gpu: GpuDetail; samples: RecentSamples | undefined; dense: boolean }) {
-  const [metric] = useMetrics(gpu.utilisation);
+interface CardProps {
+  gpu: GpuDetail;
+  samples: RecentSamples | undefined;
+  dense: boolean;
+}
+
+export function GpuCard({ gpu, samples, dense }: CardProps) {
   return (
-    <li class={dense ? "gpu-card dense" : "gpu-card"}>
+    <li class={["gpu-card", dense && "dense", gpu.lost && "lost"].filter(Boolean).join(" ")}>
       <div class="gpu-head">
         <h3>
           <a href={toGpu(gpu.device)}>{deviceName(gpu.device)}</a>
@@ -31,8 +37,34 @@ export function GpuCard({ gpu, samples, dense }: { gpu: GpuDetail; samples: Rece
           </span>
         )}
         {!dense && <span class="quiet gpu-name">{gpu.name}</span>}
-        <span class="gpu-power">{power(gpu.power)}</span>
+        {!gpu.lost && <span class="gpu-power">{power(gpu.power)}</span>}
       </div>
+      {gpu.lost ? <p class="reason">{LOST_GPU}</p> : <GpuFigures gpu={gpu} samples={samples} dense={dense} />}
+      <ul class="gpu-tenants">
+        {gpu.tenants.map(({ attempt, name, array, user, memory: has, borrowed }) => (
+          <li key={attempt.job}>
+            <JobLink id={attempt.job} name={name} array={array} />
+            {!dense && <span class="quiet"> {user}</span>}
+            {!dense && borrowed !== undefined && <span class="quiet"> {memory(borrowed)} borrowed</span>}
+            {!dense && <span class="value">{memory(has)}</span>}
+          </li>
+        ))}
+        {!gpu.lost && gpu.foreign > 0 && (
+          <li class="quiet">
+            {gpu.foreign} other {gpu.foreign === 1 ? "process" : "processes"}
+          </li>
+        )}
+        {!gpu.lost && gpu.tenants.length === 0 && gpu.foreign === 0 && <li class="quiet">idle</li>}
+      </ul>
+    </li>
+  );
+}
+
+/** Memory and utilisation now. */
+function GpuFigures({ gpu, samples, dense }: CardProps) {
+  const [metric] = useMetrics(gpu.utilisation);
+  return (
+    <>
       <MemoryBar gpu={gpu} />
       <p class="gpu-figures">
         <span>
@@ -51,22 +83,6 @@ export function GpuCard({ gpu, samples, dense }: { gpu: GpuDetail; samples: Rece
           <span class="value">{percent(gpu.utilisation[metric.id])}</span>
         </div>
       )}
-      <ul class="gpu-tenants">
-        {gpu.tenants.map(({ attempt, name, array, user, memory: has, borrowed }) => (
-          <li key={attempt.job}>
-            <JobLink id={attempt.job} name={name} array={array} />
-            {!dense && <span class="quiet"> {user}</span>}
-            {!dense && borrowed !== undefined && <span class="quiet"> {memory(borrowed)} borrowed</span>}
-            {!dense && <span class="value">{memory(has)}</span>}
-          </li>
-        ))}
-        {gpu.foreign > 0 && (
-          <li class="quiet">
-            {gpu.foreign} other {gpu.foreign === 1 ? "process" : "processes"}
-          </li>
-        )}
-        {gpu.tenants.length === 0 && gpu.foreign === 0 && <li class="quiet">idle</li>}
-      </ul>
-    </li>
+    </>
   );
 }

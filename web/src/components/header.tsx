@@ -5,13 +5,15 @@ import { useObservable } from "../lib/observable";
 import { setTheme, type Theme, theme } from "../lib/theme";
 import { hasCluster, managerStatus, myself } from "../live/manager";
 import { to } from "../router";
+import { UserLink } from "./marks";
 
 /** The pages, each with its key after g. */
 export const PLACES = [
-  { page: "", name: "Server", key: "s" },
+  { page: "", name: "Overview", key: "o" },
   { page: "queue", name: "Queue", key: "q" },
   { page: "servers", name: "Servers", key: "v" },
   { page: "history", name: "History", key: "h" },
+  { page: "users", name: "Users", key: "u" },
   { page: "energy", name: "Energy", key: "e" },
   { page: "what-if", name: "What if", key: "w" },
   { page: "submit", name: "Submit", key: "n" },
@@ -19,11 +21,10 @@ export const PLACES = [
   { page: "help", name: "Help", key: "a" },
 ] as const;
 
-/** The pages that there are: without servers and pools, their page is left out. */
-export function usePlaces(current = ""): { page: string; name: string; key: string }[] {
+/** The pages in the header. Without servers and pools, their page is left out. */
+export function usePlaces(current = ""): readonly { page: string; name: string; key: string }[] {
   const several = hasCluster(useObservable(managerStatus)) || current === "servers";
-  if (!several) return PLACES.filter(({ page }) => page !== "servers");
-  return PLACES.map(place => (place.page === "" ? { ...place, name: "Overview" } : place));
+  return PLACES.filter(({ page }) => several || page !== "servers");
 }
 
 const THEMES: Theme[] = ["system", "light", "dark"];
@@ -50,7 +51,12 @@ export function Header({ current }: { current: string }) {
         </ul>
       </nav>
       <div class="top-right">
-        {me && <span class="quiet me">{me.operator ? `${me.name}, operator` : me.name}</span>}
+        {me && (
+          <span class="quiet me">
+            <UserLink uid={me.uid} name={me.name} />
+            {me.operator && ", operator"}
+          </span>
+        )}
         <label class="theme">
           <span class="unseen">Colours</span>
           <select value={chosen} onChange={event => setTheme(event.currentTarget.value as Theme)}>

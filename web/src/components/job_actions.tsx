@@ -6,30 +6,30 @@ import { Refused } from "../api/request";
 import type { ActionResult, JobDetail, Phase } from "../api/schema";
 import { jobNumber } from "../lib/format";
 import { useObservable } from "../lib/observable";
+import { LAUNCHED } from "../lib/words";
 import { mayActFor, myself } from "../live/manager";
 import { ConfirmDialog } from "./dialog";
 
 type JobAction = "cancel" | "hold" | "release" | "requeue" | "priority";
 
 const WAITING: Phase[] = ["estimating", "queued", "recovering", "preempted"];
-const LAUNCHED: Phase[] = ["starting", "running"];
 
-const ACTIONS: { action: JobAction; name: string; phases: Phase[]; effect: string; danger?: boolean }[] = [
-  { action: "hold", name: "Hold", phases: WAITING, effect: "It waits until a user releases it." },
-  { action: "release", name: "Release", phases: ["held", "estimating"], effect: "It waits in the queue again." },
+const ACTIONS: { action: JobAction; name: string; phases: readonly Phase[]; effect: string; danger?: boolean }[] = [
+  { action: "hold", name: "Hold", phases: WAITING, effect: "The job waits until you release it." },
+  { action: "release", name: "Release", phases: ["held", "estimating"], effect: "The job waits in the queue again." },
   {
     action: "requeue",
     name: "Requeue",
     phases: LAUNCHED,
-    effect: "It is stopped, after a checkpoint if it can write one, and put back into the queue.",
+    effect: "CARMA stops the job and puts it back into the queue. A job that supports it writes a checkpoint first.",
   },
-  { action: "priority", name: "Priority", phases: [...WAITING, ...LAUNCHED, "held"], effect: "Higher goes first." },
-  { action: "cancel", name: "Cancel", phases: [...WAITING, "held"], effect: "It will not run.", danger: true },
+  { action: "priority", name: "Priority", phases: [...WAITING, ...LAUNCHED, "held"], effect: "Jobs with a higher priority start first." },
+  { action: "cancel", name: "Cancel", phases: [...WAITING, "held"], effect: "The job will not run.", danger: true },
   {
     action: "cancel",
     name: "Cancel",
     phases: LAUNCHED,
-    effect: "It gets SIGTERM, and is killed if it does not end. What it has done since its last checkpoint is lost.",
+    effect: "The job gets SIGTERM. If it does not end, it is killed. Work since its last checkpoint is lost.",
     danger: true,
   },
 ];
@@ -44,7 +44,7 @@ export function JobActions({ job, done }: { job: JobDetail; done: () => void }) 
   const [requested, setRequested] = useState<JobAction>();
   const [priority, setPriorityText] = useState(String(job.request.schedule?.priority ?? 0));
   if (job.phase === "done") return null;
-  if (!mayActFor(me, job.owner.uid)) return <p class="quiet right">Only {job.owner.name} and operators act on it.</p>;
+  if (!mayActFor(me, job.owner.uid)) return <p class="quiet right">Only {job.owner.name} and operators can change this job.</p>;
   const possible = ACTIONS.filter(({ phases }) => phases.includes(job.phase));
   const number = jobNumber(job.id, job.array);
   const chosen = possible.find(({ action }) => action === requested);
@@ -81,7 +81,7 @@ export function JobActions({ job, done }: { job: JobDetail; done: () => void }) 
                 max={me?.operator ? undefined : 0}
                 onInput={event => setPriorityText(event.currentTarget.value)}
               />
-              {!me?.operator && <span class="hint">Above 0 is for operators.</span>}
+              {!me?.operator && <span class="hint">Only operators can set a priority above 0.</span>}
             </label>
           )}
         </ConfirmDialog>

@@ -4,8 +4,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { to } from "../router";
 import { PLACES, usePlaces } from "./header";
 
-/** How long g waits for its letter, in milliseconds. */
-const PATIENCE = 1500;
+/** The letter after g must follow within this time, in milliseconds. */
+const KEY_TIMEOUT = 1500;
 
 const isTyping = (target: EventTarget | null) =>
   target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
@@ -42,13 +42,13 @@ export function KeyList() {
         <dt>
           <kbd>/</kbd>
         </dt>
-        <dd>Search; from a page without one, in the history</dd>
+        <dd>Search (on a page without a search field: search the history)</dd>
       </div>
       <div>
         <dt>
           <kbd>?</kbd>
         </dt>
-        <dd>These keys</dd>
+        <dd>Show these keys</dd>
       </div>
     </dl>
   );
@@ -61,7 +61,7 @@ export function Keys() {
     let going = 0;
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      const place = performance.now() - going < PATIENCE && PLACES.find(({ key }) => key === event.key);
+      const place = performance.now() - going < KEY_TIMEOUT && PLACES.find(({ key }) => key === event.key);
       going = 0;
       if (place) location.hash = to(place.page);
       else if (event.key === "g") going = performance.now();
@@ -83,7 +83,7 @@ export function Keys() {
   if (!open) return null;
   return (
     <dialog ref={dialog} aria-labelledby="keys-title" onClose={() => setOpen(false)}>
-      <h2 id="keys-title">Keys</h2>
+      <h2 id="keys-title">Keyboard shortcuts</h2>
       <KeyList />
       <div class="buttons">
         <button type="button" onClick={() => dialog.current?.close()}>

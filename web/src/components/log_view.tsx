@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { addressOf } from "../api/client";
 import { messageOf, stream } from "../api/request";
-import type { LogStream } from "../api/schema";
+import type { AttemptDetail, Ending } from "../api/schema";
 import { count } from "../lib/format";
 import { LogTail } from "../lib/log";
 import { Choices } from "./choices";
@@ -15,15 +15,21 @@ const DRAWN_EVERY = 150;
 const CLOSE = 40;
 
 interface Shown {
+  /** The attempt and stream that it is of. */
+  of: string;
   text: string;
   dropped: number;
   over: boolean;
   problem?: string;
 }
 
+const keyOf = (attempt: number, kind: Stream) => `${attempt} ${kind}`;
+export type Stream = "stdout" | "stderr";
+export const OTHER: Record<Stream, Stream> = { stdout: "stderr", stderr: "stdout" };
+
 /** Loads a log, and follows it. */
-function useLog(job: number, attempt: number, kind: LogStream, follows: boolean): Shown {
-  const [shown, setShown] = useState<Shown>({ text: "", dropped: 0, over: false });
+function useLog(job: number, attempt: number, kind: Stream, follows: boolean): Shown {
+  const [shown, setShown] = useState<Shown>({ of: "", text: "", dropped: 0, over: false });
   useEffect(() => {
     const ended = new AbortController();
     const tail = new LogTail(LINES);
@@ -31,7 +37,8 @@ function useLog(job: number, attempt: number, kind: LogStream, follows: boolean)
     const draw = (more: Partial<Shown> = {}) => {
       clearTimeout(timer);
       timer = undefined;
-      if (!ended.signal.aborted) setShown({ text: [...tail.lines, tail.rest].join("\n"), dropped: tail.dropped, over: false, ...more });
+      if (!ended.signal.aborted)
+        setShown({ of: keyOf(attempt, kind), text: [...tail.lines, tail.rest].join("\n"), dropped: tail.dropped, over: false, ...more });
     };
     const take = (text: string) => {
       tail.add(text);
@@ -51,12 +58,26 @@ function useLog(job: number, attempt: number, kind: LogStream, follows: boolean)
   return shown;
 }
 
-export function LogView({ job, attempts, running }: { job: number; attempts: number[]; running: boolean }) {
-  const latest = attempts.at(-1) ?? 1;
+/** The stream that says why an attempt failed, or else what it prints. */
+export const errorStream = (ending: Ending | null | undefined): Stream => (isFailure(ending) ? "stderr" : "stdout");
+
+/** Whether an attempt ended with an error. */
+export const isFailure = (ending: Ending | null | undefined): boolean => ending?.class === "failed" || ending?.class === "out_of_memory";
+
+export function LogView({ job, attempts, running }: { job: number; attempts: AttemptDetail[]; running: boolean }) {
+  const numbers = attempts.map(({ attempt }) => attempt.number);
+  const latest = numbers.at(-1) ?? 1;
   const [chosen, setChosen] = useState<number>();
-  const [kind, setKind] = useState<LogStream>("stdout");
   const attempt = chosen ?? latest;
+  const [chosenKind, setKind] = useState<Stream>();
+  const [without, setWithout] = useState<string>();
+  // A failed attempt usually tells the error on stderr. An empty stream gives way to the other.
+  const first = errorStream(attempts.find(other => other.attempt.number === attempt)?.ending);
+  const kind = chosenKind ?? (without === keyOf(attempt, first) ? OTHER[first] : first);
   const log = useLog(job, attempt, kind, running && attempt === latest);
+  useEffect(() => {
+    if (log.over && !log.text && !log.problem && kind === first && log.of === keyOf(attempt, first)) setWithout(log.of);
+  }, [log]);
   const box = useRef<HTMLPreElement>(null);
   const follows = useRef(true);
   useEffect(() => {
@@ -71,11 +92,11 @@ export function LogView({ job, attempts, running }: { job: number; attempts: num
       <header class="section-head">
         <h2 id="log-title">Log</h2>
         <Choices label="Stream" options={{ stdout: "stdout", stderr: "stderr" }} chosen={kind} choose={setKind} />
-        {attempts.length > 1 && (
+        {numbers.length > 1 && (
           <label class="inline">
             Attempt
             <select value={attempt} onChange={event => setChosen(Number(event.currentTarget.value))}>
-              {attempts.map(number => (
+              {numbers.map(number => (
                 <option key={number} value={number}>
                   {number}
                 </option>
@@ -84,8 +105,8 @@ export function LogView({ job, attempts, running }: { job: number; attempts: num
           </label>
         )}
         <p class="quiet">
-          {log.dropped > 0 ? `the last ${count(LINES, "line")}` : `at most the last ${count(LINES, "line")}`}
-          {!log.over && ", as it grows"}
+          {log.dropped > 0 && `the last ${count(LINES, "line")}`}
+          {!log.over && " live"}
         </p>
       </header>
       {log.problem ? (
@@ -93,7 +114,7 @@ export function LogView({ job, attempts, running }: { job: number; attempts: num
       ) : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys
         <pre class="log" ref={box} tabIndex={0} onScroll={scrolled} role="log" aria-live="off" aria-label={`${kind} of attempt ${attempt}`}>
-          {log.text || (log.over ? "It printed nothing here." : "")}
+          {log.text || (log.over ? `The job printed nothing to ${kind}.` : "")}
         </pre>
       )}
     </section>

@@ -6,11 +6,12 @@ import { endingTone, type Tone } from "../lib/colour";
 import { ago, deviceName, duration, jobNumber, type Place } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { exactly, moment } from "../lib/time";
+import { LOADING } from "../lib/words";
 import { managerNow, useNow } from "../live/clock";
+import { useJobColour } from "../live/colours";
 import { servers } from "../live/manager";
 import type { Live } from "../live/use_live";
-import { toGpu, toJob } from "../router";
-import { useJobColour } from "./use_job_colour";
+import { to, toGpu, toJob } from "../router";
 
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>;
@@ -25,9 +26,10 @@ export function EndingBadge({ ending }: { ending: Ending }) {
   );
 }
 
-/** A job's colour. */
+/** A job's colour, once it was on a GPU. */
 export function Swatch({ job }: { job: number }) {
-  return <span class="swatch" style={{ "--colour": useJobColour()(job) }} aria-hidden="true" />;
+  const colour = useJobColour()(job);
+  return colour ? <span class="swatch" style={{ "--colour": colour }} aria-hidden="true" /> : null;
 }
 
 /** A job by its number and name. */
@@ -104,13 +106,18 @@ export function Elapsed({ since }: { since: number }) {
   return <span>{duration((useNow() - since) / 1000)} so far</span>;
 }
 
+/** A user, who has a page. */
+export function UserLink({ uid, name }: { uid: number; name: string }) {
+  return <a href={to("user", uid)}>{name}</a>;
+}
+
 /** Placeholder while data loads, or could not be loaded. */
 export function Pending({ problem }: { problem: string | undefined }) {
   return problem ? (
-    <p class="notice bad" role="alert">{`It could not be loaded: ${problem}`}</p>
+    <p class="notice bad" role="alert">{`This could not be loaded: ${problem}`}</p>
   ) : (
     <p class="quiet" role="status">
-      Loading …
+      {LOADING}
     </p>
   );
 }

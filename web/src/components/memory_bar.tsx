@@ -2,7 +2,7 @@
 
 import type { GpuDetail } from "../api/schema";
 import { jobNumber, memory } from "../lib/format";
-import { useJobColour } from "./use_job_colour";
+import { useJobColour } from "../live/colours";
 
 /** The text for screen readers. */
 function memoryText(gpu: GpuDetail): string {
@@ -18,7 +18,7 @@ export function MemoryBar({ gpu }: { gpu: GpuDetail }) {
   return (
     <div class="memory-bar" role="img" aria-label={`Memory: ${memoryText(gpu)}`} title={memoryText(gpu)}>
       {gpu.tenants.map(({ attempt, memory: has }) => (
-        <span key={attempt.job} class="part" style={{ width: share(has ?? 0), background: jobColour(attempt.job) }} />
+        <span key={attempt.job} class="part" style={{ width: share(has ?? 0), background: jobColour(attempt.job) ?? "var(--neutral)" }} />
       ))}
       {others > 0 && <span class="part others" style={{ width: share(others) }} />}
       {gpu.promised > 0 && <span class="reserved" style={{ left: `min(${share(gpu.promised)}, calc(100% - 2px))` }} />}

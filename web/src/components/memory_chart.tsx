@@ -2,13 +2,13 @@
 
 import { area, curveStepAfter, line } from "d3-shape";
 import type { GpuStay } from "../api/schema";
-import { jobNumber, memory } from "../lib/format";
+import { count, jobNumber, memory } from "../lib/format";
 import { heightAt, type Layer, reservedSteps, stacked } from "../lib/stack";
 import { exactly } from "../lib/time";
 import { runs, type Track } from "../lib/track";
+import { useJobColour } from "../live/colours";
 import { type LegendItem, type Plane, TimeChart } from "./chart";
 import { JobLink } from "./marks";
-import { useJobColour } from "./use_job_colour";
 
 /** With more jobs than this, the legend names only jobs that have memory at the pointer. */
 const NAMED = 8;
@@ -46,7 +46,7 @@ function LayerShape({ layer, colour, at, parts, plane }: Shape) {
 export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: number; since: number; until: number }) {
   const { track, stays, capacity, since, until } = props;
   const jobColour = useJobColour();
-  const colourOf = ({ attempt }: Layer) => (attempt ? jobColour(attempt.job) : "var(--others)");
+  const colourOf = ({ attempt }: Layer) => (attempt ? (jobColour(attempt.job) ?? "var(--neutral)") : "var(--others)");
   const layers = stacked(track);
   const parts = runs(track.at);
   const steps = reservedSteps(stays, since, until);
@@ -56,7 +56,7 @@ export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: n
   const reservedLine = line<{ at: number; reserved: number }>().curve(curveStepAfter);
   const known = new Map(stays.map(stay => [stay.attempt.job, stay]));
   const nameOf = ({ attempt }: Layer) =>
-    attempt ? `job ${jobNumber(attempt.job, known.get(attempt.job)?.array)}, attempt ${attempt.number}` : "not of our jobs";
+    attempt ? `job ${jobNumber(attempt.job, known.get(attempt.job)?.array)}, attempt ${attempt.number}` : "other processes";
   const legend: LegendItem[] = layers.map(layer => ({
     key: keyOf(layer),
     name: layer.attempt ? (
@@ -75,7 +75,7 @@ export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: n
   return (
     <TimeChart
       title="Memory"
-      summary={`${memory(used)} of ${memory(capacity)} at most, by ${layers.length} jobs`}
+      summary={`Peak ${memory(used)} of ${memory(capacity)}, ${count(layers.length, "job")}`}
       at={track.at}
       since={since}
       until={until}
@@ -85,7 +85,7 @@ export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: n
       ticks={[0, 0.25, 0.5, 0.75, 1].map(share => share * capacity)}
       legend={legend}
       table={{
-        columns: ["Time", "In use", "Promised", ...layers.map(nameOf)],
+        columns: ["Time", "In use", "Reserved", ...layers.map(nameOf)],
         rows: () =>
           track.at.map((at, index) => [
             exactly(at),

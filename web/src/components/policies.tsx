@@ -12,11 +12,12 @@ export function Policies() {
   return (
     <div class="policies">
       <p id="policies-hint" class="hint">
-        Names with commas between them: {names.join(", ")}; each also with {prefixes.join(" or ")} before it, as in {prefixes.at(-1)}
+        Policies, separated by commas: {names.join(", ")}. You can put {prefixes.join(" or ")} before each of them, for example{" "}
+        {prefixes.at(-1)}
         {names.at(-1)}.
       </p>
       <details class="as-table">
-        <summary>What they mean</summary>
+        <summary>What these policies do</summary>
         <dl class="words">
           {meanings.map(({ name, about }) => (
             <div key={name}>

@@ -11,7 +11,7 @@ export function PowerChart({ track, since, until }: { track: Track; since: numbe
   return (
     <TimeChart
       title="Power"
-      summary={`${power(most)} at most`}
+      summary={`Peak ${power(most)}`}
       at={track.at}
       since={since}
       until={until}

@@ -16,12 +16,12 @@ export function SignIn() {
     >
       <h1>Sign in</h1>
       <p>
-        The manager asks who you are. <code>carma web</code> opens this page signed in; over the network, give the token that an operator
+        Run <code>carma web</code> on the server: it prints an address that signs you in. Over the network, enter the token that an operator
         gave you.
       </p>
       {refused && (
         <p class="notice bad" role="alert">
-          The manager does not know this token.
+          The manager does not accept this token.
         </p>
       )}
       <label>
@@ -37,7 +37,7 @@ export function SignIn() {
       <button type="submit" class="primary">
         Sign in
       </button>
-      <p class="quiet">It is kept until this tab is closed.</p>
+      <p class="quiet">The browser keeps the token until you close this tab.</p>
     </form>
   );
 }

@@ -5,9 +5,9 @@ import { endingTone, type Tone } from "../lib/colour";
 import { count, duration, jobNumber, memory, UNKNOWN } from "../lib/format";
 import { packed } from "../lib/stack";
 import { exactly } from "../lib/time";
+import { useJobColour } from "../live/colours";
 import { toJob } from "../router";
 import { TimeChart } from "./chart";
-import { useJobColour } from "./use_job_colour";
 
 const ROW = 24;
 const BAR = 18;
@@ -34,7 +34,7 @@ const numberOf = ({ attempt, array }: GpuStay) => jobNumber(attempt.job, array);
 
 function words(stay: GpuStay, until: number): string {
   const span = duration(((stay.ended ?? until) - stay.launched) / 1000);
-  return `Job ${numberOf(stay)}${stay.name ? ` ${stay.name}` : ""} of ${stay.user}, attempt ${stay.attempt.number}, ${span}, ${stay.ending?.brief ?? (stay.ended ? "ended" : "runs")}`;
+  return `Job ${numberOf(stay)}${stay.name ? ` ${stay.name}` : ""} of ${stay.user}, attempt ${stay.attempt.number}, ${span}, ${stay.ending?.brief ?? (stay.ended ? "ended" : "running")}`;
 }
 
 export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: number; until: number }) {
@@ -43,8 +43,8 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
   const rows = Math.max(1, ...placed.map(({ row }) => row + 1));
   return (
     <TimeChart
-      title="Placements"
-      summary={`${count(stays.length, "attempt")} in this time`}
+      title="Jobs"
+      summary={`${count(stays.length, "attempt")} in this period`}
       at={[]}
       since={since}
       until={until}
@@ -59,7 +59,7 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
         value: () => "",
       }))}
       table={{
-        columns: ["Job", "Attempt", "Name", "User", "Launched", "Ended", "Promised", "How it ended"],
+        columns: ["Job", "Attempt", "Name", "User", "Started", "Ended", "Reserved", "Result"],
         rows: () =>
           stays.map(stay => [
             numberOf(stay),
@@ -67,7 +67,7 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
             stay.name ?? UNKNOWN,
             stay.user,
             exactly(stay.launched),
-            stay.ended ? exactly(stay.ended) : "runs",
+            stay.ended ? exactly(stay.ended) : "running",
             memory(stay.promised),
             stay.ending?.brief ?? UNKNOWN,
           ]),
@@ -90,7 +90,14 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
               aria-label={words(stay, until)}
             >
               <title>{words(stay, until)}</title>
-              <rect x={left} y={row * ROW + 6} width={width} height={BAR} rx="3" style={{ fill: jobColour(stay.attempt.job) }} />
+              <rect
+                x={left}
+                y={row * ROW + 6}
+                width={width}
+                height={BAR}
+                rx="3"
+                style={{ fill: jobColour(stay.attempt.job) ?? "var(--neutral)" }}
+              />
               {label && (
                 <BarLabel x={left + 5} top={row * ROW + 6}>
                   {label}

@@ -32,7 +32,8 @@ const meanOf = (values: Column) => {
   return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 };
 
-export function UtilisationChart({ track, since, until }: { track: Track; since: number; until: number }) {
+export function UtilisationChart(props: { track: Track; since: number; until: number; title?: string }) {
+  const { track, since, until, title = "Utilisation" } = props;
   const known = Object.entries(track.utilisation).filter(([, column]) => column?.some(value => value !== null));
   const metrics = useMetrics(Object.fromEntries(known)).map(({ id, label }, place) => ({
     label,
@@ -41,7 +42,7 @@ export function UtilisationChart({ track, since, until }: { track: Track; since:
   }));
   return (
     <TimeChart
-      title="Utilisation"
+      title={title}
       summary={metrics.map(({ label, column }) => `${label} ${percent(meanOf(column))} on average`).join(", ")}
       at={track.at}
       since={since}

@@ -8,7 +8,7 @@ export function WhyView({ why }: { why: Why }) {
     <>
       <p class="reason">{why.summary}</p>
       {(why.pools?.length ?? 0) > 0 && (
-        <ul class="why-pools" aria-label="What pools do for it">
+        <ul class="why-pools" aria-label="Pools">
           {why.pools?.map(line => (
             <li key={line}>{line}</li>
           ))}

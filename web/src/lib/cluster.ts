@@ -27,21 +27,21 @@ export function pauseReason(pause: PoolPause): string {
 export function poolState({ paused, removed, note }: PoolDetail): State {
   if (removed) return { tone: "neutral", word: "being removed" };
   if (paused) return { tone: "memory", word: "paused", reason: pauseReason(paused) };
-  return note ? { tone: "good", word: "active", reason: note } : { tone: "good", word: "active", reason: "a pilot is requested next" };
+  return note ? { tone: "good", word: "active", reason: note } : { tone: "good", word: "active", reason: "requests the next pilot" };
 }
 
 export function pilotState({ state, server, returned }: Pilot): State {
-  if (returned) return { tone: "neutral", word: "is returned" };
+  if (returned) return { tone: "neutral", word: "returned" };
   if (state === "connected")
-    return { tone: "good", word: "connected", ...(typeof server === "number" ? { reason: `it is ${serverName(server)}` } : {}) };
-  return state === "pending" ? { tone: "waiting", word: "pending" } : { tone: "waiting", word: "being requested" };
+    return { tone: "good", word: "connected", ...(typeof server === "number" ? { reason: `as ${serverName(server)}` } : {}) };
+  return state === "pending" ? { tone: "waiting", word: "pending" } : { tone: "waiting", word: "requesting" };
 }
 
 /** How many pilots have connected and how many are still to come, of how many. */
 export function pilotCounts({ pilots, settings }: PoolDetail): string {
   const connected = pilots.filter(({ state }) => state === "connected").length;
   const pending = pilots.filter(({ state, returned }) => state !== "connected" && !returned).length;
-  return `${connected} connected, ${pending} pending, of at most ${settings.max}`;
+  return `${connected} connected, ${pending} pending, maximum ${settings.max}`;
 }
 
 /** The settings of a pool that are set, with their names. */
@@ -55,14 +55,14 @@ export function poolFacts({
   const size = seen ?? settings.gpu_memory;
   const text = (name: string, value: string | null | undefined): [string, string][] => (value ? [[name, value]] : []);
   return [
-    ["Partition", settings.partition ?? "the default one"],
+    ["Partition", settings.partition ?? "default"],
     ["Each pilot", `${count(settings.gpus, "GPU")}${settings.gpu_type ? ` ${settings.gpu_type}` : ""} for ${duration(settings.time)}`],
     ...text("GPU memory", size ? memory(size) : null),
     ...text("Cores", settings.cpus ? `${settings.cpus}` : null),
     ...text("Host memory", settings.mem ? memory(settings.mem) : null),
-    ["In the queue", `at most ${settings.backlog}`],
+    ["Pilots in the queue", `at most ${settings.backlog}`],
     ["Returned", `after ${duration(settings.idle)} without a job`],
-    ["Patience", duration(settings.patience)],
+    ["Requests a pilot", `if a job would wait more than ${duration(settings.patience)}`],
     ...text("Account", settings.account),
     ...text("QOS", settings.qos),
     ...text("Constraint", settings.constraint),

@@ -78,6 +78,12 @@ export function duration(seconds: number | null | undefined): string {
   return part(DAY, "d", HOUR, "h");
 }
 
+/** GPU-hours, from seconds on GPUs. */
+export const gpuHours = (seconds: number): string => {
+  const hours = seconds / HOUR;
+  return hours > 0 && hours < 0.005 ? "< 0.01" : figures(hours);
+};
+
 /** The time since `at`, both in milliseconds. */
 export function ago(at: number, now: number): string {
   const seconds = (now - at) / 1000;

@@ -1,63 +1,60 @@
-// A job has the same colour everywhere, unless another job in the same chart has it.
+// A job has one colour on all pages. Jobs that are shown together differ, while there are enough colours.
 
-import type { AttemptId } from "../api/schema";
+/** Number of colours in colours.css. */
+export const JOB_COLOURS = 12;
 
-const JOB_COLOURS = 8;
-
-/** The colour index of each job. */
+/** The colour index of each job, in the order in which they were given. */
 export type JobColours = ReadonlyMap<number, number>;
 
-/** The usual colour of a job. Neighbouring numbers get different ones, as they often share a GPU. */
-const ownColour = (id: number): number => (id * 3) % JOB_COLOURS;
-
-/** The colour of a job in a chart. */
-export const jobColour = (id: number, colours?: JobColours): string => `var(--job-${colours?.get(id) ?? ownColour(id)})`;
-
-/** The usual colour, or else the next free one; unset: none is free. */
-function freeColour(id: number, taken: ReadonlySet<number | undefined>): number | undefined {
-  const inOrder = Array.from({ length: JOB_COLOURS }, (_, step) => (ownColour(id) + step) % JOB_COLOURS);
-  return inOrder.find(colour => !taken.has(colour));
+/** A job in a picture, with the jobs it must differ from even where there are too few colours for all. */
+export interface Shown {
+  job: number;
+  beside: ReadonlySet<number>;
 }
 
-/** Different colours for jobs that share a GPU. A job has the same colour on all of its GPUs. */
-export function coloursOnGpus(gpus: readonly { tenants: readonly { attempt: AttemptId }[] }[]): JobColours {
-  const neighbours = new Map<number, Set<number>>();
-  for (const { tenants } of gpus) {
-    for (const { attempt } of tenants) {
-      const known = neighbours.get(attempt.job) ?? new Set();
-      for (const other of tenants) known.add(other.attempt.job);
-      neighbours.set(attempt.job, known);
-    }
-  }
-  const colours = new Map<number, number>();
-  for (const [job, others] of [...neighbours].sort(([a], [b]) => a - b)) {
-    colours.set(job, freeColour(job, new Set([...others].map(other => colours.get(other)))) ?? ownColour(job));
+/** The colours with those of all jobs of a picture. No job changes its colour. */
+export function withColours(known: JobColours, picture: readonly Shown[]): JobColours {
+  if (picture.every(({ job }) => known.has(job))) return known;
+  const colours = new Map(known);
+  const inPicture = picture.map(({ job }) => job);
+  for (const { job, beside } of picture) {
+    if (colours.has(job)) continue;
+    const order = leastRecent(colours);
+    const free = (others: Iterable<number>) => {
+      const taken = new Set([...others].map(other => colours.get(other)));
+      return order.find(colour => !taken.has(colour));
+    };
+    colours.set(job, free(inPicture) ?? free(beside) ?? order[0] ?? 0);
   }
   return colours;
 }
 
+/** All colours, those that were given the longest time ago first: jobs of one time differ. */
+function leastRecent(colours: JobColours): number[] {
+  const given = [...new Set([...colours.values()].reverse())].reverse();
+  const unused = Array.from({ length: JOB_COLOURS }, (_, colour) => colour).filter(colour => !given.includes(colour));
+  return [...unused, ...given];
+}
+
+/** Jobs on GPUs now. Those on one GPU differ first. */
+export function onGpus(gpus: readonly (readonly number[])[]): Shown[] {
+  const beside = new Map<number, Set<number>>();
+  for (const jobs of gpus) for (const job of jobs) beside.set(job, new Set([...(beside.get(job) ?? []), ...jobs]));
+  return [...beside].sort(([a], [b]) => a - b).map(([job, others]) => ({ job, beside: others }));
+}
+
 interface Stay {
-  attempt: AttemptId;
+  attempt: { job: number };
   launched: number;
   ended?: number | null;
 }
 
-/** Colours of jobs on one GPU over time, after those of the jobs on it now. Of many jobs, those that overlap differ. */
-export function coloursOverTime(stays: readonly Stay[], now: JobColours): JobColours {
-  const colours = new Map(now);
-  const drawn = stays.filter(({ attempt }) => now.has(attempt.job));
-  const inPicture = new Set<number | undefined>(now.values());
-  for (const stay of stays) {
-    const { job } = stay.attempt;
-    if (!colours.has(job)) {
-      const beside = () => new Set(drawn.filter(other => overlap(stay, other)).map(({ attempt }) => colours.get(attempt.job)));
-      const colour = freeColour(job, inPicture) ?? freeColour(job, beside()) ?? ownColour(job);
-      colours.set(job, colour);
-      inPicture.add(colour);
-    }
-    if (!now.has(job)) drawn.push(stay);
-  }
-  return colours;
+/** Jobs on one GPU over time. Those at the same time differ first. */
+export function overTime(stays: readonly Stay[]): Shown[] {
+  return stays.map(stay => ({
+    job: stay.attempt.job,
+    beside: new Set(stays.filter(other => overlap(stay, other)).map(({ attempt }) => attempt.job)),
+  }));
 }
 
 const endOf = ({ ended }: Stay): number => ended ?? Number.POSITIVE_INFINITY;

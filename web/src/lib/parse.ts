@@ -1,7 +1,6 @@
 // Values that users write into forms and addresses.
 
 const MEMORY: Record<string, number> = {
-  "": 1,
   m: 1,
   mb: 1,
   mib: 1,
@@ -14,7 +13,7 @@ const MEMORY: Record<string, number> = {
 };
 const SPANS: Record<string, number> = { s: 1, sec: 1, m: 60, min: 60, h: 3600, d: 86_400 };
 
-/** Memory in MiB from "12GiB" or "800"; undefined: not a size. */
+/** Memory in MiB from "12GiB"; undefined: not a size. A number without its unit is none: 7 may mean GiB or MiB. */
 export function memoryFrom(text: string): number | undefined {
   const [, number, unit] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(text) ?? [];
   const factor = MEMORY[(unit ?? "").toLowerCase()];

@@ -1,4 +1,4 @@
-// The request for a filled-in form.
+// The request for a filled-in form, and what is wrong with it.
 
 import type { JobCommand, Submission } from "../api/schema";
 import { memoryFrom, secondsFrom, wordsFrom } from "./parse";
@@ -16,23 +16,37 @@ export interface Filled {
   hold: boolean;
 }
 
+/** A message for each field that has to be corrected. */
+export type Problems = Partial<Record<keyof Filled, string>>;
+
 /** A page has no shell environment: this is the minimum that programs expect. */
 const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8" };
 
-function commandFrom({ command, shell }: Filled): JobCommand {
-  if (shell) return { script: { text: command.startsWith("#!") ? command : `#!/bin/sh\n${command}\n` } };
-  const words = wordsFrom(command);
-  if (!words) throw new Error("a quote in the command is not closed");
-  if (words.length === 0) throw new Error("say what to run");
-  return { program: words };
+const isCount = (text: string): boolean => /^\d+$/.test(text.trim());
+const isWhole = (text: string): boolean => /^-?\d+$/.test(text.trim());
+
+export function problemsOf({ command, directory, gpus, memory, priority, limit, shell }: Filled): Problems {
+  const problems: Problems = {};
+  if (!command.trim()) problems.command = "Enter the command to run.";
+  else if (!shell && !wordsFrom(command)) problems.command = "A quote is not closed.";
+  if (!directory.trim()) problems.directory = "Enter the directory in which the job runs, for example /home/me/project.";
+  else if (!directory.trim().startsWith("/")) problems.directory = "Enter the full path, which begins with /.";
+  if (!isCount(gpus)) problems.gpus = "Enter a number: 0, 1, 2 …";
+  if (memory.trim() && memoryFrom(memory) === undefined) problems.memory = "Enter a size with its unit: 12GiB or 800MiB.";
+  if (!isWhole(priority)) problems.priority = "Enter a whole number.";
+  if (limit.trim() && secondsFrom(limit) === undefined) problems.limit = "Enter a time: 12h, 90min or 1h 30min.";
+  return problems;
 }
 
-/** Throws for values it cannot read, with a message for the user. */
+function commandFrom({ command, shell }: Filled): JobCommand {
+  if (shell) return { script: { text: command.startsWith("#!") ? command : `#!/bin/sh\n${command}\n` } };
+  return { program: wordsFrom(command) ?? [] };
+}
+
+/** The request for a form without problems. */
 export function bodyFrom(filled: Filled): Submission {
-  const memory = filled.memory.trim() ? memoryFrom(filled.memory) : null;
-  if (memory === undefined) throw new Error(`${filled.memory} is no memory: write 12GiB or 800MiB`);
-  const limit = filled.limit.trim() ? secondsFrom(filled.limit) : null;
-  if (limit === undefined) throw new Error(`${filled.limit} is no time: write 12h, 90min or 1h 30min`);
+  const memory = memoryFrom(filled.memory);
+  const limit = filled.limit.trim() ? secondsFrom(filled.limit) : undefined;
   return {
     job: {
       ...(filled.name.trim() ? { name: filled.name.trim() } : {}),
@@ -42,8 +56,8 @@ export function bodyFrom(filled: Filled): Submission {
       resources: {
         gpus: Number(filled.gpus),
         exclusive: filled.exclusive,
-        ...(memory === null ? {} : { memory }),
-        ...(limit === null ? {} : { time_limit: limit }),
+        ...(memory === undefined ? {} : { memory }),
+        ...(limit === undefined ? {} : { time_limit: limit }),
       },
       schedule: { priority: Number(filled.priority), hold: filled.hold },
     },

@@ -3,32 +3,25 @@
 import { get } from "../api/client";
 import type { EnergyKind, EnergyReport, EnergySum } from "../api/schema";
 import { Choices } from "../components/choices";
-import { Fact, JobLink, Loaded } from "../components/marks";
+import { EnergyBars, keyOf, nameOf } from "../components/energy_bars";
+import { Fact, JobLink, Loaded, UserLink } from "../components/marks";
 import { type ColumnOf, ROOMY, Table } from "../components/table";
-import { carbon, carbons, energies, energy, jobNumber, money, UNKNOWN } from "../lib/format";
+import { carbon, carbons, energies, energy, money, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
-import { dayNumber, minutesAhead } from "../lib/time";
+import { SPANS, spanOf, startOf } from "../lib/spans";
+import { minutesAhead } from "../lib/time";
 import { managerTime } from "../live/clock";
 import { useLive } from "../live/use_live";
 import { route, setQuery } from "../router";
 
 const KINDS: Record<EnergyKind, string> = { user: "by user", day: "by day", job: "by job" };
-const DAY = 86_400_000;
-const SPANS = { "1": "24 h", "7": "7 d", "30": "30 d", all: "all" };
 const JOULES = 3.6e6;
-const BARS = 31;
-
-function nameOf({ of, name, array }: EnergySum): string {
-  if ("day" in of) return dayNumber(of.day);
-  return "user" in of ? of.user.name : `${jobNumber(of.job, array)} ${name ?? ""}`.trim();
-}
-const keyOf = ({ of }: EnergySum): number => ("day" in of ? of.day : "user" in of ? of.user.uid : of.job);
 
 export function Energy() {
   const { query } = useObservable(route);
   const by = (query.get("by") ?? "") in KINDS ? (query.get("by") as EnergyKind) : "user";
-  const span = (query.get("span") ?? "") in SPANS ? (query.get("span") as keyof typeof SPANS) : "7";
-  const since = async () => (span === "all" ? undefined : Math.floor((await managerTime()) - Number(span) * DAY));
+  const span = spanOf(query.get("span"));
+  const since = async () => startOf(span, await managerTime());
   const live = useLive(
     async signal => ({ by, report: await get("/v1/energy", { query: { by, since: await since(), ahead: minutesAhead() }, signal }) }),
     ["jobs"],
@@ -39,13 +32,18 @@ export function Energy() {
     <>
       <h1>Energy</h1>
       <div class="filters">
-        <Choices label="Sums" options={KINDS} chosen={by} choose={chosen => setQuery({ by: chosen })} />
-        <Choices label="Span" options={SPANS} chosen={span} choose={chosen => setQuery({ span: chosen })} />
+        <Choices label="Sum" options={KINDS} chosen={by} choose={chosen => setQuery({ by: chosen })} />
+        <Choices label="Period" options={SPANS} chosen={span} choose={chosen => setQuery({ span: chosen })} />
       </div>
-      <p class="quiet">Energy of GPUs, shared out to the jobs on them, of attempts that ended in this time.</p>
+      <p class="quiet">The energy of GPUs, divided among the jobs on them. Only attempts that ended in this period count.</p>
       <Loaded live={live}>{data => <Report {...data} />}</Loaded>
     </>
   );
+}
+
+function SumLink({ sum }: { sum: EnergySum }) {
+  if ("job" in sum.of) return <JobLink id={sum.of.job} name={sum.name} array={sum.array} />;
+  return "user" in sum.of ? <UserLink {...sum.of.user} /> : <span>{nameOf(sum)}</span>;
 }
 
 function Report({ report, by }: { report: EnergyReport; by: EnergyKind }) {
@@ -59,7 +57,7 @@ function Report({ report, by }: { report: EnergyReport; by: EnergyKind }) {
   const columns: ColumnOf<EnergySum>[] = [
     {
       name: { user: "User", day: "Day", job: "Job" }[by],
-      cell: sum => ("job" in sum.of ? <JobLink id={sum.of.job} name={sum.name} array={sum.array} /> : nameOf(sum)),
+      cell: sum => <SumLink sum={sum} />,
       order: sum => (by === "user" ? nameOf(sum) : keyOf(sum)),
       room: by === "job" ? ROOMY : 120,
     },
@@ -70,46 +68,21 @@ function Report({ report, by }: { report: EnergyReport; by: EnergyKind }) {
       ? []
       : [{ name: "CO₂", cell: (sum: EnergySum) => inColumn.carbon((sum.energy / JOULES) * grams), number: true }]),
   ];
-  if (report.sums.length === 0) return <p class="quiet">No attempt with measured energy ended in this time.</p>;
+  if (report.sums.length === 0) return <p class="quiet">No attempt with measured energy ended in this period.</p>;
   return (
     <>
-      <section aria-label="In all">
+      <section aria-label="Total">
         <dl class="facts">
-          <Fact name="In all">{energy(all)}</Fact>
-          <Fact name="Cost">{price === null || price === undefined ? "no price is configured" : cost(all)}</Fact>
-          <Fact name="CO₂">{grams === null || grams === undefined ? "no carbon intensity is configured" : emitted(all)}</Fact>
+          <Fact name="Total">{energy(all)}</Fact>
+          <Fact name="Cost">{price === null || price === undefined ? "no price configured" : cost(all)}</Fact>
+          <Fact name="CO₂">{grams === null || grams === undefined ? "no carbon intensity configured" : emitted(all)}</Fact>
         </dl>
       </section>
-      <Bars sums={ordered.slice(0, BARS)} left={ordered.length - BARS} />
+      <EnergyBars sums={ordered} />
       <section aria-labelledby="sums-title">
         <h2 id="sums-title">Sums</h2>
         <Table caption="Energy" columns={columns} rows={ordered} keyOf={keyOf} />
       </section>
     </>
-  );
-}
-
-function Bars({ sums, left }: { sums: EnergySum[]; left: number }) {
-  const most = Math.max(...sums.map(({ energy: joules }) => joules));
-  const format = energies(most);
-  const words = sums.map(sum => `${nameOf(sum)} ${format(sum.energy)}`).join(", ");
-  return (
-    <figure class="chart">
-      <figcaption>
-        <h2>Energy</h2>
-        {left > 0 && <span class="quiet">the first {BARS}</span>}
-      </figcaption>
-      <ul class="bars" aria-label={words}>
-        {sums.map(sum => (
-          <li key={keyOf(sum)}>
-            <span class="name" title={nameOf(sum)}>
-              {nameOf(sum)}
-            </span>
-            <span class="bar" style={{ width: `${(100 * sum.energy) / most}%` }} />
-            <span class="value">{format(sum.energy)}</span>
-          </li>
-        ))}
-      </ul>
-    </figure>
   );
 }

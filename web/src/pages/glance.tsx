@@ -1,49 +1,49 @@
 // The overview: the manager, its GPUs, running and waiting jobs, live events.
 
-import { useMemo } from "preact/hooks";
 import { get } from "../api/client";
-import type { GpuDetail, QueueRow, Status } from "../api/schema";
+import type { GpuDetail, Status } from "../api/schema";
 import { GpuCard } from "../components/gpu_card";
 import { JobsTable } from "../components/jobs_table";
 import { Ago, EndingBadge, Fact, JobLink, Pending, When } from "../components/marks";
-import { Colours } from "../components/use_job_colour";
 import { count, duration, memory, power } from "../lib/format";
-import { coloursOnGpus } from "../lib/job_colours";
 import { useObservable } from "../lib/observable";
 import { liveEvents } from "../live/feed";
+import { loadGpus } from "../live/gpus";
 import { hasCluster, managerStatus, upFor } from "../live/manager";
 import { useLive } from "../live/use_live";
 import { to } from "../router";
+import { loadQueue, partsOf } from "./queue";
 
 /** More GPUs than this get smaller cards. */
 const ROOMY = 8;
 const SHOWN = 10;
+/** Unfinished jobs of each kind: an array is one row. */
+const LOADED = 100;
 const POINTS = 60;
 
 export function Glance() {
   const status = useObservable(managerStatus);
-  const gpus = useLive(signal => get("/v1/gpus", { signal }), ["gpus"]);
-  const colours = useMemo(() => coloursOnGpus(gpus.data ?? []), [gpus.data]);
+  const gpus = useLive(loadGpus, ["gpus"]);
   return (
-    <Colours.Provider value={colours}>
-      <h1>{hasCluster(status) ? "Servers" : "Server"} at a glance</h1>
+    <>
+      <h1>Overview</h1>
       {status && <ManagerFacts status={status} />}
       {gpus.data ? <Gpus list={gpus.data} /> : <Pending problem={gpus.problem} />}
       <Jobs />
       <div class="columns">
-        <Ended />
+        <Finished />
         <LiveEvents />
       </div>
-    </Colours.Provider>
+    </>
   );
 }
 
 function ManagerFacts({ status }: { status: Status }) {
-  const condition = status.draining ? "draining: launches nothing more" : status.observes ? "observes: launches nothing" : "launches jobs";
+  const condition = status.draining ? "draining, starts no more jobs" : status.observes ? "observing, starts no jobs" : "active";
   return (
-    <section aria-label="The manager">
+    <section aria-label="Manager">
       {status.troubles.length > 0 && (
-        <ul class="notice bad" aria-label="Troubles">
+        <ul class="notice bad" aria-label="Problems">
           {status.troubles.map(trouble => (
             <li key={trouble}>{trouble}</li>
           ))}
@@ -59,7 +59,7 @@ function ManagerFacts({ status }: { status: Status }) {
         </Fact>
         {hasCluster(status) && (
           <Fact name="Servers">
-            <a href={to("servers")}>{count(status.servers ?? 0, "server")} of agents</a>, {count(status.pools ?? 0, "pool")}
+            <a href={to("servers")}>{count(status.servers ?? 0, "server")}</a>, {count(status.pools ?? 0, "pool")}
           </Fact>
         )}
         <Fact name="Policy">{status.policy}</Fact>
@@ -73,9 +73,10 @@ function ManagerFacts({ status }: { status: Status }) {
 
 function Gpus({ list }: { list: GpuDetail[] }) {
   const samples = useLive(signal => get("/v1/recent", { query: { points: POINTS }, signal }), ["gpus"], "", 5000);
-  const used = list.reduce((sum, gpu) => sum + (gpu.memory_used ?? 0), 0);
-  const all = list.reduce((sum, gpu) => sum + gpu.memory, 0);
-  const drawn = list.reduce((sum, gpu) => sum + (gpu.power ?? 0), 0);
+  const present = list.filter(({ lost }) => !lost);
+  const used = present.reduce((sum, gpu) => sum + (gpu.memory_used ?? 0), 0);
+  const all = present.reduce((sum, gpu) => sum + gpu.memory, 0);
+  const drawn = present.reduce((sum, gpu) => sum + (gpu.power ?? 0), 0);
   const dense = list.length > ROOMY;
   return (
     <section aria-labelledby="gpus-title">
@@ -86,7 +87,7 @@ function Gpus({ list }: { list: GpuDetail[] }) {
         </p>
         <p class="key quiet">
           <span class="key-reserved" aria-hidden="true" /> reserved
-          <span class="key-others" aria-hidden="true" /> not of our jobs
+          <span class="key-others" aria-hidden="true" /> other processes
         </p>
       </header>
       {list.length === 0 && <p class="quiet">The manager has no GPUs.</p>}
@@ -100,47 +101,52 @@ function Gpus({ list }: { list: GpuDetail[] }) {
 }
 
 function Jobs() {
-  const queue = useLive(signal => get("/v1/queue", { query: { each: SHOWN }, signal }), ["jobs"]);
+  const queue = useLive(signal => loadQueue({ each: LOADED }, signal), ["jobs"]);
   if (!queue.data) return <Pending problem={queue.problem} />;
   const { counts, jobs } = queue.data;
-  const runs = (row: QueueRow) => row.state === "running" || row.state === "starting";
-  const running = jobs.filter(runs).slice(0, SHOWN);
-  const waiting = jobs.filter(row => !runs(row)).slice(0, SHOWN);
-  const left = (shown: number, number: number) => (number > shown ? <a href={to("queue")}>all {number}</a> : null);
+  const parts = partsOf(jobs);
+  const more = (number: number) => (number > SHOWN ? <a href={to("queue")}>show all</a> : null);
   return (
     <>
       <section aria-labelledby="running-title">
         <header class="section-head">
           <h2 id="running-title">Running</h2>
           <p class="quiet">
-            {count(counts.running, "job")} {left(running.length, counts.running)}
+            {count(counts.running, "job")} {more(counts.running)}
           </p>
         </header>
-        <JobsTable caption="Running jobs" kind="running" rows={running} empty="No job runs." />
+        <JobsTable caption="Running jobs" kind="running" rows={parts.running} most={SHOWN} empty="No job is running." />
       </section>
       <section aria-labelledby="waiting-title">
         <header class="section-head">
           <h2 id="waiting-title">Waiting</h2>
           <p class="quiet">
-            {count(counts.waiting + counts.held, "job")} {left(waiting.length, counts.waiting + counts.held)}
+            {count(counts.waiting, "job")} {more(counts.waiting)}
+            {counts.held > 0 && (
+              <>
+                {" "}
+                and <a href={to("queue", undefined, { state: "held" })}>{counts.held} held</a>
+              </>
+            )}
           </p>
         </header>
-        <JobsTable caption="Waiting jobs" kind="waiting" rows={waiting} empty="No job waits." />
+        <JobsTable caption="Waiting jobs" kind="waiting" rows={parts.waiting} most={SHOWN} empty="No job is waiting." />
       </section>
     </>
   );
 }
 
-function Ended() {
+function Finished() {
   const latest = useLive(signal => get("/v1/history", { query: { order: "ended", limit: SHOWN }, signal }), ["jobs"]);
   return (
-    <section aria-labelledby="ended-title">
+    <section aria-labelledby="finished-title">
       <header class="section-head">
-        <h2 id="ended-title">Lately over</h2>
-        <a href={to("history")}>history</a>
+        <h2 id="finished-title">Recently finished</h2>
+        <a href={to("history", undefined, { outcome: "failed" })}>failed jobs</a>
+        <a href={to("history")}>all jobs</a>
       </header>
       {!latest.data && <Pending problem={latest.problem} />}
-      {latest.data?.length === 0 && <p class="quiet">No job has ended yet.</p>}
+      {latest.data?.length === 0 && <p class="quiet">No job has finished yet.</p>}
       <ul class="lines">
         {latest.data?.map(job => (
           <li key={job.id}>
@@ -157,11 +163,11 @@ function Ended() {
 function LiveEvents() {
   const latest = useObservable(liveEvents).slice(0, 2 * SHOWN);
   return (
-    <section aria-labelledby="happened-title">
+    <section aria-labelledby="live-title">
       <header class="section-head">
-        <h2 id="happened-title">Since this page is open</h2>
+        <h2 id="live-title">Live events</h2>
       </header>
-      {latest.length === 0 && <p class="quiet">Nothing has happened yet.</p>}
+      {latest.length === 0 && <p class="quiet">New events appear here.</p>}
       <ul class="lines events" aria-live="polite" aria-relevant="additions">
         {latest.map(({ at, text, job }, index) => (
           <li key={`${at} ${latest.length - index} ${text}`}>

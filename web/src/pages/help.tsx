@@ -1,4 +1,4 @@
-// Help: the page, its words, its keys.
+// Help: about CARMA, keyboard shortcuts, terms.
 
 import { KeyList } from "../components/keys";
 import { Fact } from "../components/marks";
@@ -9,10 +9,15 @@ import { useNow } from "../live/clock";
 import { managerStatus, upFor } from "../live/manager";
 
 const WORDS: [string, string][] = [
-  ["Promised", "Memory that is kept for a job on a GPU. A job may take more, if it is there; then it is recovered should memory run out."],
-  ["Attempt", "One launch of a job. A job that runs out of memory, or loses its GPU, is put back and launched again."],
-  ["Recovering", "It ran out of GPU memory, and waits to be launched again with more memory reserved."],
-  ["Drained", "An operator keeps a GPU from taking anything new. Jobs on it go on."],
+  ["Reserved", "GPU memory that is set aside for a job. A job can use more if the GPU has it."],
+  ["Attempt", "One start of a job. A job that runs out of memory or loses its GPU is requeued and starts again."],
+  ["Recovering", "The job ran out of GPU memory. It waits to start again with more memory reserved."],
+  ["Preempted", "The job was stopped for another job. It waits to start again."],
+  ["Drained", "The GPU takes no new jobs. Jobs that run on it continue. Operators drain and resume GPUs."],
+  ["Held", "The job waits until its user or an operator releases it."],
+  ["Run time", "Time that the job ran, summed over all its attempts."],
+  ["Total time", "Time from submission to the end, including waiting."],
+  ["GPU-hours", "Time on GPUs multiplied by the number of GPUs. A shared GPU counts in full for each job."],
 ];
 
 export function Help() {
@@ -24,27 +29,29 @@ export function Help() {
       <section aria-labelledby="about-title">
         <h2 id="about-title">About</h2>
         <p>
-          CARMA is a collocation-aware resource manager for servers with GPUs. This page shows what its manager knows, as it changes; the
-          command line (<code>carma --help</code>) does the same and more.
+          CARMA is a collocation-aware resource manager for GPU servers: it queues jobs and runs several of them on one GPU where that is
+          safe. These pages update by themselves. The command line (<code>carma --help</code>) can do the same and more.
         </p>
         {status && (
           <dl class="facts">
             <Fact name="Version">{status.version}</Fact>
-            <Fact name="Manages">{status.world}</Fact>
-            <Fact name="Up for">{duration(upFor(status))}</Fact>
-            <Fact name="The manager's clock">{exactly(now)}</Fact>
+            <Fact name="GPUs">{status.world}</Fact>
+            <Fact name="Up">{duration(upFor(status))}</Fact>
+            <Fact name="Time of the manager">{exactly(now)}</Fact>
           </dl>
         )}
         {status && status.speed !== 1 && (
-          <p class="quiet">The GPUs are emulated, and their time passes {status.speed} times as fast as ours. All times here are theirs.</p>
+          <p class="quiet">
+            The GPUs are emulated. Their time runs {status.speed} times as fast as real time. All times on these pages are emulated.
+          </p>
         )}
       </section>
       <section aria-labelledby="keys-help-title">
-        <h2 id="keys-help-title">Keys</h2>
+        <h2 id="keys-help-title">Keyboard shortcuts</h2>
         <KeyList />
       </section>
       <section aria-labelledby="words-title">
-        <h2 id="words-title">Words</h2>
+        <h2 id="words-title">Terms</h2>
         <dl class="words">
           {[...(status?.metrics ?? []).map(({ label, about }) => [label, about] as const), ...WORDS].map(([word, meaning]) => (
             <div key={word}>

@@ -1,25 +1,26 @@
-// A job: its state, why it waits, its estimate, its attempts, its log.
+// A job: its state, why it waits or failed, its estimate, its usage over time, its attempts, its log.
 
 import { useRef } from "preact/hooks";
 import { get } from "../api/client";
-import type { AttemptDetail, JobDetail } from "../api/schema";
+import type { JobDetail } from "../api/schema";
+import { Attempts } from "../components/attempts";
 import { EstimateBars } from "../components/estimate_bars";
 import { JobActions } from "../components/job_actions";
-import { LogView } from "../components/log_view";
-import { Badge, Elapsed, EndingBadge, Fact, GpuLinks, Pending, Swatch, When } from "../components/marks";
-import { type ColumnOf, ROOMY, Table } from "../components/table";
+import { JobOverTime } from "../components/job_over_time";
+import { JobRequest } from "../components/job_request";
+import { leftText } from "../components/jobs_table";
+import { isFailure, LogView } from "../components/log_view";
+import { Badge, Fact, Pending, Swatch, When } from "../components/marks";
+import { Verdict } from "../components/verdict";
 import { WhyView } from "../components/why_view";
 import { endingTone, phaseTone } from "../lib/colour";
-import { count, duration, energy, jobNumber, memory, percent, UNKNOWN } from "../lib/format";
+import { duration, jobNumber, percent } from "../lib/format";
 import { useObservable } from "../lib/observable";
-import { quoted } from "../lib/parse";
+import { progressOf } from "../lib/progress";
+import { LAUNCHED, WAITING } from "../lib/words";
 import { useNow } from "../live/clock";
 import { mayActFor, myself } from "../live/manager";
 import { useLive } from "../live/use_live";
-import { to } from "../router";
-
-const WAITING = ["queued", "estimating", "held", "recovering", "preempted"];
-const LAUNCHED = ["starting", "running"];
 
 export function JobPage({ argument }: { argument: string }) {
   const id = Number(argument);
@@ -34,6 +35,9 @@ export function JobPage({ argument }: { argument: string }) {
   const me = useObservable(myself);
   if (!live.data) return <Pending problem={live.problem} />;
   const job = live.data;
+  const mayRead = mayActFor(me, job.owner.uid);
+  const last = job.attempts.at(-1);
+  const failed = isFailure(job.ending) ? last : undefined;
   return (
     <>
       <div class="job-head">
@@ -42,21 +46,26 @@ export function JobPage({ argument }: { argument: string }) {
           {job.request.name && ` ${job.request.name}`}
         </h1>
         <JobState job={job} />
+        <ProgressBar job={job} />
         <JobActions job={job} done={live.reload} />
       </div>
-      <Request job={job} />
+      {failed && <Verdict job={job.id} attempt={failed} mayRead={mayRead} />}
+      <JobRequest job={job} />
       {WAITING.includes(job.phase) && <WaitReason id={job.id} />}
-      <section aria-labelledby="memory-title">
-        <h2 id="memory-title">Memory on a GPU: expected and real</h2>
-        <EstimateBars estimate={job.estimate} attempts={job.attempts} />
-        <EstimateWords job={job} />
-      </section>
-      <Attempts job={job} />
+      {job.request.resources?.gpus !== 0 && (
+        <section aria-labelledby="memory-title">
+          <h2 id="memory-title">Memory per GPU: estimated and used</h2>
+          <EstimateBars estimate={job.estimate} attempts={job.attempts} />
+          <EstimateWords job={job} />
+        </section>
+      )}
+      <JobOverTime job={job} />
+      <Attempts attempts={job.attempts} />
       {job.attempts.length > 0 &&
-        (mayActFor(me, job.owner.uid) ? (
-          <LogView job={job.id} attempts={job.attempts.map(({ attempt }) => attempt.number)} running={LAUNCHED.includes(job.phase)} />
+        (mayRead ? (
+          <LogView job={job.id} attempts={job.attempts} running={LAUNCHED.includes(job.phase)} />
         ) : (
-          <p class="quiet">Its log is for {job.owner.name} and operators.</p>
+          <p class="quiet">Only {job.owner.name} and operators can read the log.</p>
         ))}
       <Events job={job} />
     </>
@@ -71,57 +80,19 @@ function JobState({ job }: { job: JobDetail }) {
   );
 }
 
-function commandOf({ request: { command } }: JobDetail): string {
-  if ("program" in command) return quoted(command.program);
-  const { text, arguments: given = [] } = command.script;
-  return given.length > 0 ? `${text}\n# called with ${quoted(given)}` : text;
-}
-
-function Request({ job }: { job: JobDetail }) {
-  const { request } = job;
-  const { gpus = 1, memory: wanted, time_limit: limit, exclusive, mode, cpus, host_memory: hostMemory } = request.resources ?? {};
+/** Progress of a running job, with the time left. */
+function ProgressBar({ job }: { job: JobDetail }) {
   const now = useNow();
-  const command = commandOf(job);
-  const needs = [
-    count(gpus, "GPU"),
-    wanted ? `${memory(wanted)} on each` : "",
-    exclusive ? "alone" : "",
-    mode && mode !== "auto" ? `shared by ${mode}` : "",
-    cpus ? count(cpus, "core") : "",
-    hostMemory ? `${memory(hostMemory)} of the host` : "",
-  ];
-  const parameters = Object.entries(request.array?.parameters ?? {}).map(([name, value]) => `${name}=${value}`);
+  const running = job.attempts.find(({ ended }) => !ended);
+  if (!running || !LAUNCHED.includes(job.phase)) return null;
+  const elapsed = (now - running.launched) / 1000;
+  const { share, left } = progressOf({ progress: job.progress, elapsed, expected: job.estimate.duration });
+  if (share === undefined && left === undefined) return null;
   return (
-    <section aria-label="Request">
-      {command && <pre class="command">{command}</pre>}
-      <dl class="facts">
-        <Fact name="User">{job.owner.name}</Fact>
-        {request.directory && <Fact name="Directory">{request.directory}</Fact>}
-        <Fact name="Needs">{needs.filter(Boolean).join(", ")}</Fact>
-        {limit !== null && limit !== undefined && <Fact name="Time limit">{duration(limit)}</Fact>}
-        {parameters.length > 0 && <Fact name="Parameters">{parameters.join(", ")}</Fact>}
-        <Fact name="Priority">{request.schedule?.priority ?? 0}</Fact>
-        {(request.schedule?.after ?? []).length > 0 && (
-          <Fact name="After">{request.schedule?.after?.map(after => after.job).join(", ")}</Fact>
-        )}
-        <Fact name="Submitted">
-          <When at={job.submitted} />
-        </Fact>
-        {job.ended ? (
-          <Fact name="Ended">
-            <When at={job.ended} />, {duration((job.ended - job.submitted) / 1000)} later
-          </Fact>
-        ) : (
-          <Fact name="In the system for">{duration((now - job.submitted) / 1000)}</Fact>
-        )}
-        <Fact name="Energy">{energy(job.energy)}</Fact>
-        {job.array && (
-          <Fact name="Array">
-            <a href={to("history", undefined, { array: String(job.array.array) })}>all of array {job.array.array}</a>
-          </Fact>
-        )}
-      </dl>
-    </section>
+    <span class="progress">
+      {share !== undefined && <progress value={share} aria-label="Progress" />}
+      {share !== undefined && percent(share)} {left !== undefined && <span class="quiet">{leftText(left)} left</span>}
+    </span>
   );
 }
 
@@ -136,10 +107,10 @@ function WaitReason({ id }: { id: number }) {
 }
 
 const SOURCES: Record<string, string> = {
-  declared: "its user declared it",
-  history: "earlier runs of the same showed it",
-  static: "from the description of its model",
-  "dry-run": "a dry run of its script measured it",
+  declared: "declared by the user",
+  history: "measured in earlier runs",
+  static: "computed from the model",
+  "dry-run": "measured by a dry run of the script",
 };
 
 function EstimateWords({ job: { estimate } }: { job: JobDetail }) {
@@ -147,11 +118,11 @@ function EstimateWords({ job: { estimate } }: { job: JobDetail }) {
   return (
     <>
       <dl class="facts">
-        {estimate.source && <Fact name="Estimated by">{SOURCES[estimate.source] ?? estimate.source}</Fact>}
+        {estimate.source && <Fact name="Source of the estimate">{SOURCES[estimate.source] ?? estimate.source}</Fact>}
         {estimate.duration !== null && estimate.duration !== undefined && (
-          <Fact name="Expected to take">{duration(estimate.duration)}</Fact>
+          <Fact name="Expected run time">{duration(estimate.duration)}</Fact>
         )}
-        {busy.length > 0 && <Fact name="Expected to keep a GPU busy">{busy.join(", ")}</Fact>}
+        {busy.length > 0 && <Fact name="Expected utilisation">{busy.join(", ")}</Fact>}
       </dl>
       {estimate.notes.map(note => (
         <p key={note} class="quiet">
@@ -162,70 +133,10 @@ function EstimateWords({ job: { estimate } }: { job: JobDetail }) {
   );
 }
 
-const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
-  { name: "Attempt", cell: ({ attempt }) => attempt.number },
-  { name: "GPUs", cell: ({ placement }) => <GpuLinks devices={placement.devices.map(({ device }) => device)} /> },
-  { name: "Launched", cell: ({ launched }) => <When at={launched} /> },
-  {
-    name: "Took",
-    cell: ({ launched, ended }) => (ended ? duration((ended - launched) / 1000) : <Elapsed since={launched} />),
-    number: true,
-  },
-  {
-    name: "Promised",
-    cell: ({ placement }) => placement.devices.map(({ promised }) => memory(promised)).join(", ") || UNKNOWN,
-    number: true,
-  },
-  {
-    name: "Peak",
-    cell: ({ peaks }) =>
-      peaks
-        .filter(peak => peak > 0)
-        .map(memory)
-        .join(", ") || UNKNOWN,
-    number: true,
-  },
-  { name: "SMACT", cell: ({ utilisation }) => percent(utilisation.smact), number: true },
-  { name: "Energy", cell: attempt => energy(attempt.energy), number: true },
-  {
-    name: "How it ended",
-    room: ROOMY,
-    cell: ({ ending, because, whose }) =>
-      ending ? (
-        <span class="reason">
-          <EndingBadge ending={ending} /> {because}
-          {whose && whose !== "job" && (
-            <span class="quiet">
-              {" "}
-              (the doing of {{ neighbours: "its neighbours", machine: "the machine", orders: "those who told it to stop" }[whose]})
-            </span>
-          )}
-        </span>
-      ) : (
-        ""
-      ),
-  },
-];
-
-function Attempts({ job }: { job: JobDetail }) {
-  return (
-    <section aria-labelledby="attempts-title">
-      <h2 id="attempts-title">Attempts</h2>
-      <Table
-        caption="Attempts"
-        columns={ATTEMPTS}
-        rows={job.attempts}
-        keyOf={({ attempt }) => attempt.number}
-        empty="It was not launched yet."
-      />
-    </section>
-  );
-}
-
 function Events({ job }: { job: JobDetail }) {
   return (
     <section aria-labelledby="events-title">
-      <h2 id="events-title">What happened</h2>
+      <h2 id="events-title">Events</h2>
       <ol class="lines events">
         {job.events.map(({ sequence, event, text }) => (
           <li key={sequence}>

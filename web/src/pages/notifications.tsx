@@ -8,23 +8,23 @@ import { Pending } from "../components/marks";
 import { useLive } from "../live/use_live";
 
 const OCCASIONS: Record<Occasion, string> = {
-  done: "a job has succeeded",
-  failed: "a job has ended otherwise",
-  recovered: "a job was put back after it ran out of memory or lost its GPU",
-  idle: "a job holds its GPUs and does not use them",
-  stalled: "a job hangs, or is much slower than it was",
+  done: "a job succeeded",
+  failed: "a job failed or was stopped",
+  recovered: "a job was requeued after it ran out of memory or lost its GPU",
+  idle: "a job holds GPUs without using them",
+  stalled: "a job hangs, or is much slower than before",
 };
 
 type ChannelKind = "webhook" | "mail" | "desktop" | "command";
 const CHANNELS: Record<ChannelKind, { name: string; field?: string; hint?: string }> = {
-  mail: { name: "E-mail", field: "Address", hint: "sent by the server's sendmail" },
-  webhook: { name: "Webhook", field: "Address", hint: "a JSON document is sent there (POST)" },
+  mail: { name: "E-mail", field: "Address", hint: "The server sends it with sendmail." },
+  webhook: { name: "Webhook", field: "Address", hint: "The server sends a JSON document to this address (POST)." },
   command: {
     name: "Command",
     field: "Command",
-    hint: "your shell runs it on the server, in your home; what happened is in its environment",
+    hint: "Your shell runs this command on the server, in your home directory. Environment variables describe the event.",
   },
-  desktop: { name: "Desktop", hint: "shown on your desktop on the server, by notify-send" },
+  desktop: { name: "Desktop", hint: "Shown on your desktop on the server, with notify-send." },
 };
 
 function channelOf(by: Notification["by"]): [ChannelKind, string] {
@@ -41,7 +41,7 @@ export function Notifications() {
   return (
     <>
       <h1>Notifications</h1>
-      <p class="quiet">They are about your own jobs, and are sent by processes of your own on the server.</p>
+      <p class="quiet">CARMA notifies you about your own jobs. The notifications are sent from the server with your rights.</p>
       {kept.data ? <NotificationForm kept={kept.data} /> : <Pending problem={kept.problem} />}
     </>
   );
@@ -50,7 +50,7 @@ export function Notifications() {
 /** The result of a test. */
 function testResult(tried: ChannelTest[]): { good: boolean; text: string } {
   const problems = tried.flatMap(({ by, problem }) => (problem ? [`${CHANNELS[channelOf(by)[0]].name}: ${problem}`] : []));
-  return problems.length > 0 ? { good: false, text: problems.join("; ") } : { good: true, text: "All were sent." };
+  return problems.length > 0 ? { good: false, text: problems.join("; ") } : { good: true, text: "All notifications were sent." };
 }
 
 function NotificationForm({ kept }: { kept: Notification[] }) {
@@ -83,7 +83,7 @@ function NotificationForm({ kept }: { kept: Notification[] }) {
   return (
     <form onSubmit={save}>
       {entries.length === 0 && <p>You have no notifications.</p>}
-      <ul class="wishes">
+      <ul class="notifications">
         {entries.map(({ key, notification }, place) => (
           <li key={key}>
             <NotificationFields
@@ -106,7 +106,7 @@ function NotificationForm({ kept }: { kept: Notification[] }) {
           Save
         </button>
         <button type="button" onClick={tryAll} disabled={saved === 0}>
-          Try those that are saved
+          Test saved notifications
         </button>
       </div>
       <p role="status" class={message ? `notice ${message.good ? "good" : "bad"}` : "unseen"}>
@@ -128,11 +128,11 @@ function NotificationFields(props: {
   const toggle = (occasion: Occasion, wanted: boolean) =>
     change({ ...notification, on: wanted ? [...notification.on, occasion] : notification.on.filter(other => other !== occasion) });
   return (
-    <fieldset class="wish">
+    <fieldset class="notification">
       <legend>Notification {number}</legend>
       <div class="filters">
         <label>
-          How
+          Channel
           <select
             value={channel}
             onChange={event => change({ ...notification, by: channelFrom(event.currentTarget.value as ChannelKind, "") })}
@@ -160,7 +160,7 @@ function NotificationFields(props: {
         </button>
       </div>
       {hint && <p class="hint">{hint}</p>}
-      <p>When</p>
+      <p>Notify me when</p>
       {(Object.keys(OCCASIONS) as Occasion[]).map(occasion => (
         <label key={occasion} class="tick-box">
           <input

@@ -14,7 +14,7 @@ import { useNow } from "../live/clock";
 import { myself } from "../live/manager";
 import { useLive } from "../live/use_live";
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two requests. */
 const EVERY = 2000;
 
 export function ServersPage() {
@@ -84,17 +84,17 @@ function Servers({ servers }: { servers: ServerDetail[] }) {
   return (
     <section aria-labelledby="servers-title">
       <header class="section-head">
-        <h2 id="servers-title">Servers of agents</h2>
+        <h2 id="servers-title">Connected servers</h2>
         <p class="quiet">
           {count(servers.length, "server")}, {count(gpus, "GPU")}
         </p>
       </header>
       <Table
-        caption="Servers of agents"
+        caption="Connected servers"
         columns={SERVERS}
         rows={servers}
         keyOf={({ id }) => id}
-        empty="No agent has connected: jobs run on the manager's own host."
+        empty="No agent has connected. Jobs run on the manager's own host."
       />
     </section>
   );
@@ -107,7 +107,7 @@ function Pools({ pools, reload }: { pools: PoolDetail[]; reload: () => void }) {
         <h2 id="pools-title">Pools</h2>
         <p class="quiet">{count(pools.length, "pool")}</p>
       </header>
-      {pools.length === 0 && <p class="quiet">There is no pool. An operator adds one by: carma pool add slurm NAME</p>}
+      {pools.length === 0 && <p class="quiet">There is no pool. An operator can add one: carma pool add slurm NAME</p>}
       {pools.map(pool => (
         <PoolView key={pool.name} pool={pool} reload={reload} />
       ))}
@@ -120,7 +120,7 @@ const PILOTS: ColumnOf<Pilot>[] = [
   { name: "Batch job", cell: pilot => pilot.batch_job ?? UNKNOWN, room: 110 },
   { name: "Requested", cell: ({ requested }) => <Ago at={requested} />, order: ({ requested }) => requested, room: 120 },
   { name: "State", cell: pilot => <StateCell state={pilotState(pilot)} />, order: pilot => pilotState(pilot).word, room: ROOMY },
-  { name: "Slurm says", cell: pilot => <span class="reason">{pilot.batch_state ?? ""}</span>, room: ROOMY, lesser: true },
+  { name: "Slurm state", cell: pilot => <span class="reason">{pilot.batch_state ?? ""}</span>, room: ROOMY, lesser: true },
 ];
 
 function PoolView({ pool, reload }: { pool: PoolDetail; reload: () => void }) {
@@ -133,7 +133,7 @@ function PoolView({ pool, reload }: { pool: PoolDetail; reload: () => void }) {
         <span class="quiet">{pilotCounts(pool)}</span>
         <PoolButtons pool={pool} reload={reload} />
       </div>
-      {state.reason && <p>{pool.paused ? `It requests no pilots: paused ${state.reason}.` : `Now: ${state.reason}.`}</p>}
+      {state.reason && <p>{pool.paused ? `This pool requests no pilots: paused ${state.reason}.` : `Now: ${state.reason}.`}</p>}
       <dl class="facts">
         {poolFacts(pool).map(([name, value]) => (
           <Fact key={name} name={name}>
@@ -146,7 +146,7 @@ function PoolView({ pool, reload }: { pool: PoolDetail; reload: () => void }) {
         columns={PILOTS}
         rows={pool.pilots}
         keyOf={({ name }) => name}
-        empty="It has no pilot now."
+        empty="This pool has no pilots now."
       />
     </article>
   );
@@ -169,7 +169,11 @@ function PoolButtons({ pool, reload }: { pool: PoolDetail; reload: () => void })
       </button>
       {asking && (
         <ConfirmDialog title={`${verb} pool ${pool.name}?`} confirm={`${verb} ${pool.name}`} act={act} close={() => setAsking(false)}>
-          <p>{pool.paused ? "It requests pilots again." : "It requests no more pilots until it is resumed; those it has go on."}</p>
+          <p>
+            {pool.paused
+              ? "The pool requests pilots again."
+              : "The pool requests no more pilots until you resume it. Its current pilots continue."}
+          </p>
         </ConfirmDialog>
       )}
     </div>

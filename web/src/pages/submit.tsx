@@ -1,7 +1,7 @@
 // The form to submit a job, or to preview its placement.
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { post } from "../api/client";
 import { messageOf } from "../api/request";
 import type { Forecast, Submission } from "../api/schema";
@@ -10,7 +10,7 @@ import { GpuLinks } from "../components/marks";
 import { WhyView } from "../components/why_view";
 import { memory } from "../lib/format";
 import { useObservable } from "../lib/observable";
-import { bodyFrom, type Filled } from "../lib/submission";
+import { bodyFrom, type Filled, type Problems, problemsOf } from "../lib/submission";
 import { myself } from "../live/manager";
 import { toJob } from "../router";
 
@@ -28,21 +28,37 @@ const EMPTY: Filled = {
 };
 
 type Box = "shell" | "exclusive" | "hold";
+type TextField = Exclude<keyof Filled, Box>;
 type Answer = { problem: string } | { forecast: Forecast } | { jobs: number[]; notes: string[] };
 
 export function Submit() {
   const me = useObservable(myself);
+  const form = useRef<HTMLFormElement>(null);
   const [filled, setFilled] = useState(EMPTY);
+  const [problems, setProblems] = useState<Problems>({});
   const [answer, setAnswer] = useState<Answer>();
   const [busy, setBusy] = useState(false);
-  const field = (name: keyof Filled) => (event: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) =>
-    setFilled(before => ({ ...before, [name]: event.currentTarget.value }));
-  const box = (name: Box) => ({
-    checked: filled[name],
-    change: (checked: boolean) => setFilled(before => ({ ...before, [name]: checked })),
+  const change = (name: keyof Filled, value: string | boolean) => {
+    setFilled(before => ({ ...before, [name]: value }));
+    setProblems(({ [name]: _, ...others }) => others);
+  };
+  const field = (name: TextField) => ({
+    name,
+    problem: problems[name],
+    value: filled[name],
+    change: (value: string) => change(name, value),
   });
+  const box = (name: Box) => ({ checked: filled[name], change: (checked: boolean) => change(name, checked) });
 
   const send = async (use: (body: Submission) => Promise<Answer>) => {
+    const found = problemsOf(filled);
+    const [first] = Object.keys(found);
+    setProblems(found);
+    setAnswer(undefined);
+    if (first) {
+      form.current?.querySelector<HTMLElement>(`[name="${first}"]`)?.focus();
+      return;
+    }
     setBusy(true);
     try {
       setAnswer(await use(bodyFrom(filled)));
@@ -51,10 +67,10 @@ export function Submit() {
     }
     setBusy(false);
   };
-  const dryRun = () =>
+  const preview = () =>
     send(async body => {
       const [forecast] = await post("/v1/forecast", { body });
-      return forecast ? { forecast } : { problem: "the manager foresees nothing" };
+      return forecast ? { forecast } : { problem: "The manager sent no preview." };
     });
   const submit = () => send(async body => ({ notes: [], ...(await post("/v1/jobs", { body })) }));
 
@@ -62,61 +78,42 @@ export function Submit() {
     <>
       <h1>Submit a job</h1>
       <form
+        ref={form}
         class="fields"
+        noValidate
         onSubmit={event => {
           event.preventDefault();
           void submit();
         }}
       >
-        <label class="whole">
-          Command
-          <textarea
-            required
-            rows={3}
-            spellcheck={false}
-            placeholder="python train.py --epochs 90"
-            value={filled.command}
-            onInput={field("command")}
-          />
-        </label>
+        <Field {...field("command")} label="Command" rows={3} placeholder="python train.py --epochs 90" required />
         <TickBox {...box("shell")} whole>
-          a script: a shell reads it (otherwise one program and its arguments)
+          Run as a shell script (otherwise: one program with its arguments)
         </TickBox>
-        <label>
-          Directory
-          <input required spellcheck={false} placeholder="/home/me/project" value={filled.directory} onInput={field("directory")} />
-          <span class="hint">on the server</span>
-        </label>
-        <label>
-          Name
-          <input value={filled.name} onInput={field("name")} />
-        </label>
-        <label>
-          GPUs
-          <input type="number" min="0" step="1" required value={filled.gpus} onInput={field("gpus")} />
-        </label>
-        <label>
-          Memory on each GPU
-          <input placeholder="12GiB" value={filled.memory} onInput={field("memory")} />
-          <span class="hint">empty: it is estimated</span>
-        </label>
-        <label>
-          Time limit
-          <input placeholder="12h" value={filled.limit} onInput={field("limit")} />
-          <span class="hint">of one attempt; empty: none</span>
-        </label>
-        <label>
-          Priority
-          <input type="number" step="1" value={filled.priority} max={me?.operator ? undefined : 0} onInput={field("priority")} />
-          {!me?.operator && <span class="hint">above 0 is for operators</span>}
-        </label>
-        <TickBox {...box("exclusive")}>GPUs of its own</TickBox>
-        <TickBox {...box("hold")}>hold it until it is released</TickBox>
+        <Field
+          {...field("directory")}
+          label="Directory"
+          placeholder="/home/me/project"
+          hint="The job runs in this directory on the server."
+          required
+        />
+        <Field {...field("name")} label="Name" />
+        <Field {...field("gpus")} label="GPUs" type="number" required />
+        <Field {...field("memory")} label="Memory per GPU" placeholder="12GiB" hint="Empty: CARMA estimates it." />
+        <Field {...field("limit")} label="Time limit" placeholder="12h" hint="For each attempt. Empty: no limit." />
+        <Field
+          {...field("priority")}
+          label="Priority"
+          type="number"
+          hint={me?.operator ? "Higher starts first." : "Higher starts first. Above 0: operators only."}
+        />
+        <TickBox {...box("exclusive")}>Exclusive GPUs (not shared with other jobs)</TickBox>
+        <TickBox {...box("hold")}>Hold the job until I release it</TickBox>
         <p class="hint whole">
-          The job gets a plain environment, not that of a shell of yours; <code>carma submit</code> takes yours along.
+          A job from this page gets only basic environment variables. Use <code>carma submit</code> to pass on those of your shell.
         </p>
         <div class="buttons left whole">
-          <button type="button" disabled={busy} onClick={dryRun}>
+          <button type="button" disabled={busy} onClick={preview}>
             Preview placement
           </button>
           <button type="submit" class="primary" disabled={busy}>
@@ -128,6 +125,56 @@ export function Submit() {
         {answer && <Answered answer={answer} />}
       </div>
     </>
+  );
+}
+
+interface FieldProps {
+  name: TextField;
+  label: string;
+  value: string;
+  problem: string | undefined;
+  change: (value: string) => void;
+  hint?: string;
+  placeholder?: string;
+  type?: "text" | "number";
+  required?: boolean;
+  /** With more than one line. */
+  rows?: number;
+}
+
+/** A field with its hint, and the message about what is wrong with it. */
+function Field({ name, label, value, problem, change, hint, rows, type = "text", ...rest }: FieldProps) {
+  const described = problem ? `${name}-problem` : hint && `${name}-hint`;
+  const common = {
+    ...rest,
+    id: name,
+    name,
+    value,
+    spellcheck: false,
+    "aria-invalid": problem !== undefined,
+    "aria-describedby": described,
+    onInput: (event: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) => change(event.currentTarget.value),
+  };
+  return (
+    <div class={rows ? "field whole" : "field"}>
+      <label for={name}>{label}</label>
+      {rows ? (
+        <textarea rows={rows} {...common} />
+      ) : type === "number" ? (
+        <input type="number" {...common} />
+      ) : (
+        <input type="text" {...common} />
+      )}
+      {problem ? (
+        <span id={`${name}-problem`} class="field-problem" role="alert">
+          {problem}
+        </span>
+      ) : (
+        <span id={`${name}-hint`} class="hint">
+          {hint}
+        </span>
+      )}
+    </div>
   );
 }
 
@@ -158,15 +205,15 @@ function Answered({ answer }: { answer: Answer }): ComponentChildren {
 }
 
 function ForecastView({ forecast: { estimate, placement, why } }: { forecast: Forecast }) {
-  const promised = placement?.devices[0]?.promised;
+  const reserved = placement?.devices[0]?.promised;
   return (
     <section aria-labelledby="forecast-title">
-      <h2 id="forecast-title">If it were submitted now</h2>
+      <h2 id="forecast-title">Preview</h2>
       {placement && (
         <p>
-          It would start at once{placement.devices.length > 0 && " on "}
+          The job would start now{placement.devices.length > 0 && " on "}
           <GpuLinks devices={placement.devices.map(({ device }) => device)} />
-          {promised !== undefined && `, with ${memory(promised)} reserved on each`}.
+          {reserved !== undefined && `, with ${memory(reserved)} reserved on each GPU`}.
         </p>
       )}
       {why && !placement && <WhyView why={why} />}

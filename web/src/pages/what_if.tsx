@@ -47,14 +47,16 @@ export function WhatIfPage() {
   return (
     <>
       <h1>What if</h1>
-      <p>The jobs that were submitted lately are replayed in the simulator, by the rules in force and by others.</p>
+      <p>
+        The simulator replays recent jobs under the current settings and under other policies. It shows what each policy would have changed.
+      </p>
       <form class="filters" onSubmit={run}>
         <Choices label="Submitted within" options={SPANS} chosen={span} choose={setSpan} />
         <label>
           Policies
           <input
             type="text"
-            placeholder="a few that differ much"
+            placeholder="empty: a selection"
             value={policies}
             onInput={event => setPolicies(event.currentTarget.value)}
             aria-describedby="policies-hint"
@@ -82,15 +84,15 @@ function Working({ since }: { since: number }) {
   }, []);
   return (
     <div class="working">
-      <progress aria-label="The simulator is at work" />{" "}
-      <span aria-hidden="true">The simulator is at work, for {duration((now - since) / 1000)}.</span>
+      <progress aria-label="The simulator is running" />{" "}
+      <span aria-hidden="true">The simulator is running: {duration((now - since) / 1000)}.</span>
     </div>
   );
 }
 
 interface Row {
   fate: WhatIfRun;
-  kind: "measured" | "simulated, as in force" | "simulated";
+  kind: "measured" | "simulated, current settings" | "simulated";
 }
 
 /** A column with its difference to the measured value. */
@@ -123,7 +125,7 @@ function Result({ result }: { result: WhatIf }) {
   const { measured } = result;
   const rows: Row[] = [
     { fate: measured, kind: "measured" },
-    { fate: result.simulated, kind: "simulated, as in force" },
+    { fate: result.simulated, kind: "simulated, current settings" },
     ...result.others.map((fate): Row => ({ fate, kind: "simulated" })),
   ];
   const columns: ColumnOf<Row>[] = [
@@ -136,25 +138,20 @@ function Result({ result }: { result: WhatIf }) {
       ),
       order: ({ fate }) => fate.policy,
     },
-    compared("All done after", ({ makespan }) => makespan, duration, measured),
+    compared("Makespan", ({ makespan }) => makespan, duration, measured),
     compared("Mean wait", ({ wait }) => wait, duration, measured),
-    compared("Mean completion", ({ completion }) => completion, duration, measured),
-    compared("95 % complete within", fate => fate.completion_p95, duration, measured),
+    compared("Mean total time", ({ completion }) => completion, duration, measured),
+    compared("95 % finished within", fate => fate.completion_p95, duration, measured),
     compared("Energy", fate => fate.energy, energy, measured),
     compared("Out of memory", fate => fate.out_of_memory, figures, measured),
   ];
   return (
     <>
       <p>
-        {count(result.jobs, "job")} replayed. What is simulated is the mean of several runs, so counts need not be whole. Percentages are
-        against what was measured; how far the simulator is from that by the rules in force tells how far to trust the rest.
+        {count(result.jobs, "job")} replayed. Simulated values are means of several runs. Percentages compare them with the measured values.
+        The row “simulated, current settings” shows how exact the simulator is for these jobs.
       </p>
-      <Table
-        caption="What became of the jobs, and what would have"
-        columns={columns}
-        rows={rows}
-        keyOf={({ fate, kind }) => `${kind} ${fate.policy}`}
-      />
+      <Table caption="Measured and simulated results" columns={columns} rows={rows} keyOf={({ fate, kind }) => `${kind} ${fate.policy}`} />
       {result.left_out.map(words => (
         <p key={words} class="quiet">
           {words}

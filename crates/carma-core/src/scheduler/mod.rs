@@ -264,6 +264,7 @@ impl Scheduler {
 
     /// The ids of [`Self::queue`]: cheaper where most of them are skipped.
     pub fn queue_ids(&self) -> impl Iterator<Item = JobId> {
+        // The longest job may be next, wherever it stands.
         let head = self.head();
         head.into_iter().chain(self.queues.in_order().filter(move |job| Some(*job) != head))
     }

@@ -39,11 +39,11 @@ mod timeline;
 mod what_if;
 mod why;
 
-pub use crate::ending::{Ending, EndingClass};
+pub use crate::ending::{Ending, EndingClass, OutcomeFilter};
 pub use crate::event::{ByUser, CancelCause, JobEstimate, JobEvent, MemoryPart, uncorrected};
 pub use crate::notification::{Channel, ChannelTest, Notification, NotifiedEvent, Occasion};
 pub use crate::request::{ArrayPlace, JobChange, Parameter, Submission};
-pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, JobCounts, JobSummary, JobUsage, UserSummary};
+pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, JobCounts, JobSummary, UserSummary};
 pub use crate::samples::MemoryStep;
 pub use action::*;
 pub use cluster::{NewPool, PoolChange, PoolDetail, PoolTest, ServerDetail};

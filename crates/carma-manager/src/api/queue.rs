@@ -79,9 +79,9 @@ pub struct QueueRow {
     pub devices: Vec<DeviceId>,
     /// Memory reserved on each GPU, or the expected need.
     pub memory: Option<MiB>,
-    /// Memory in use in the last sample, on the GPU with most of it.
+    /// Memory that it uses on its fullest GPU, as measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_used: Option<MiB>,
+    pub used: Option<MiB>,
     /// Progress from 0 to 1, as the job reports or prints it.
     pub progress: Option<f64>,
     /// When a waiting job is predicted to start; unset without a basis.

@@ -32,7 +32,7 @@ mod writer;
 pub use crate::ending::EndingClass;
 pub use crate::event::{NewEvent, StoredEvent};
 pub use crate::phase::{NotAPhase, Phase};
-pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, JobCounts, JobSummary, JobUsage, UserSummary};
+pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, JobCounts, JobSummary, UserSummary};
 pub use crate::samples::{MemoryStep, MinuteMean};
 pub use crate::units::{Joules, UnixMillis, UnixMinute};
 pub use backup::{BackupError, Copied, Restored, back_up, restore};

@@ -82,7 +82,7 @@ fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut imp
 #[cfg(test)]
 mod tests {
     use carma_core::{ArrayId, JobId, Outcome, Priority, UserId};
-    use carma_manager::api::{ArrayPlace, Ending, JobUsage};
+    use carma_manager::api::{ArrayPlace, Ending};
 
     use super::*;
 
@@ -103,7 +103,9 @@ mod tests {
             ended: Some(UnixMillis(1_800_000_090_000)),
             outcome: Some(Outcome::OutOfMemory),
             ending: Some(Ending::from(&Outcome::OutOfMemory)),
-            used: JobUsage::default(),
+            ran: None,
+            peak: None,
+            energy: None,
         };
         let member = JobSummary {
             array: Some(ArrayPlace { array: ArrayId(100_000), index: 12 }),

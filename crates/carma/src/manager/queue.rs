@@ -126,7 +126,7 @@ mod tests {
             array: None,
             devices: Vec::new(),
             memory: Some(MiB(20_480)),
-            memory_used: None,
+            used: None,
             progress: None,
             starts: None,
             ends: None,

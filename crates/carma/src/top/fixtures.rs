@@ -29,7 +29,7 @@ pub(super) fn waiting(id: u64, name: &str, user: &str, gibibytes: u64) -> QueueR
         array: None,
         devices: Vec::new(),
         memory: Some(MiB(gibibytes * 1024)),
-        memory_used: None,
+        used: None,
         progress: None,
         starts: None,
         ends: None,

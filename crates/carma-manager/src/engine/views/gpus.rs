@@ -7,14 +7,6 @@ use crate::api::{GpuDetail, GpuTenant};
 use crate::host_gpus::GpuSample;
 use crate::store::Joules;
 
-/// The memory that the driver reports.
-pub(super) const fn read_memory(memory: TenantMemory) -> Option<MiB> {
-    match memory {
-        TenantMemory::Reading(memory) => Some(memory),
-        TenantMemory::Unseen | TenantMemory::Unreadable => None,
-    }
-}
-
 impl View<'_> {
     pub(crate) fn gpus(self) -> Vec<GpuDetail> {
         let survey = self.decisions.scheduler().survey();
@@ -46,7 +38,10 @@ impl View<'_> {
                 array: self.decisions.scheduler().job(tenant.attempt.job).and_then(array_place),
                 user: job.map(|job| job.owner.name.clone()).unwrap_or_default(),
                 promised: tenant.reserved,
-                memory: read_memory(tenant.memory),
+                memory: match tenant.memory {
+                    TenantMemory::Reading(memory) => Some(memory),
+                    TenantMemory::Unseen | TenantMemory::Unreadable => None,
+                },
                 limit: self.memory_limit(tenant, id),
                 borrowed: Some(tenant.borrowed()).filter(|borrowed| *borrowed > MiB::ZERO),
                 smact: usage.and_then(|usage| usage.smact_now).map(Fraction::get),

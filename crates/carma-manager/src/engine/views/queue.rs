@@ -1,9 +1,8 @@
 //! The list of the queue: an overview, or page by page.
 
-use carma_core::{Active, DeviceId, Job, JobId, MiB, Stall, State, Time};
+use carma_core::{Active, Job, JobId, MiB, Stall, State, TenantMemory, Time};
 use carma_format::duration;
 
-use super::gpus::read_memory;
 use super::{View, array_place, moment};
 use crate::api::{Counts, JobPrediction, MAX_ROWS, Queue, QueueCursor, QueuePart, QueueQuery, QueueRow};
 use crate::store::Phase;
@@ -132,10 +131,16 @@ impl<'a> View<'a> {
         counts
     }
 
-    /// Memory of a job on a device, in the last sample.
-    fn memory_of(self, job: JobId, device: DeviceId) -> Option<MiB> {
-        let tenant = self.decisions.scheduler().fleet().device(device)?.tenants.iter().find(|tenant| tenant.attempt.job == job)?;
-        read_memory(tenant.memory)
+    /// The memory that a running job uses on its fullest GPU, as measured.
+    fn memory_in_use(self, active: &Active) -> Option<MiB> {
+        let fleet = self.decisions.scheduler().fleet();
+        let devices = active.placement.devices.iter().filter_map(|granted| fleet.device(granted.device));
+        let tenants = devices.flat_map(|device| &device.tenants).filter(|tenant| tenant.attempt == active.attempt);
+        let used = tenants.filter_map(|tenant| match tenant.memory {
+            TenantMemory::Reading(memory) => Some(memory),
+            TenantMemory::Unseen | TenantMemory::Unreadable => None,
+        });
+        used.max()
     }
 
     fn row(self, job: &Job, explain: bool) -> QueueRow {
@@ -176,7 +181,7 @@ impl<'a> View<'a> {
             devices: granted.iter().map(|granted| granted.device).collect(),
             // After running out of memory, a job needs more than its user declared.
             memory: granted.first().map(|granted| granted.reserved).or(need.or_else(expected).max(raised)),
-            memory_used: granted.iter().filter_map(|granted| self.memory_of(id, granted.device)).max(),
+            used: job.state.active().and_then(|active| self.memory_in_use(active)),
             progress,
             starts,
             ends,

@@ -86,7 +86,7 @@ fn filter(query: &HistoryQuery) -> JobFilter {
     JobFilter {
         user: query.user,
         phase: query.state,
-        outcomes: query.outcome.0.clone(),
+        outcome: query.outcome,
         name: query.name.clone(),
         text: query.text.clone(),
         array: query.array,

@@ -27,7 +27,7 @@ use utoipa_axum::router::OpenApiRouter;
 use self::other_events::OtherEvents;
 use super::Shared;
 use super::answer::{no_such_path, wrong_method};
-use crate::api::{EnergyKind, HistoryOrder, LogStream, Problem, ProblemKind};
+use crate::api::{EnergyKind, HistoryOrder, LogStream, OutcomeFilter, Problem, ProblemKind};
 
 /// The error answer of every route.
 #[derive(utoipa::IntoResponses)]
@@ -53,7 +53,7 @@ struct GpuPath {
 
 #[derive(OpenApi)]
 #[openapi(
-    components(schemas(EnergyKind, HistoryOrder, LogStream, ProblemKind)),
+    components(schemas(EnergyKind, HistoryOrder, LogStream, OutcomeFilter, ProblemKind)),
     modifiers(&OtherEvents),
     info(
         title = "CARMA",

@@ -6,7 +6,7 @@ use carma_core::{ArrayId, Outcome, Seconds, UserId};
 use rusqlite::{Row, params, params_from_iter};
 
 use super::Reader;
-use super::history::{Span, seconds};
+use super::history::Span;
 use super::job::optional;
 use crate::ending::EndingClass;
 use crate::rows::{ArraySummary, EnergyKind, EnergyOf, JobCounts, UserSummary};
@@ -64,7 +64,7 @@ impl Reader {
                  WHERE (?1 IS NULL OR uid = ?1) AND stays.launched < ?3 AND (stays.ended IS NULL OR stays.ended > ?2) GROUP BY uid";
             self.rows(stays, params![user_id, since, until], |row| {
                 if let Some(summary) = found.get_mut(&UserId(row.get(0)?)) {
-                    summary.gpu_time = seconds(row, 1)?;
+                    summary.gpu_time = Seconds::new(row.get::<_, i64>(1)? as f64 / 1000.0).unwrap_or_default();
                 }
                 Ok(())
             })?;

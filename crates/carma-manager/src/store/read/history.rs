@@ -5,11 +5,11 @@ use rusqlite::{Row, ToSql, params, params_from_iter};
 
 use super::Reader;
 use super::job::optional;
-use crate::ending::{Ending, EndingClass};
+use crate::ending::{Ending, OutcomeFilter};
 use crate::phase::Phase;
 use crate::request::ArrayPlace;
-use crate::rows::{JobSummary, JobUsage};
-use crate::store::columns::{Json, Named};
+use crate::rows::JobSummary;
+use crate::store::columns::Named;
 use crate::store::error::StoreError;
 use crate::units::UnixMillis;
 
@@ -29,8 +29,8 @@ pub struct JobFilter {
     pub user: Option<UserId>,
     /// In this state.
     pub phase: Option<Phase>,
-    /// Ended in one of these ways; empty: in any way, or not at all.
-    pub outcomes: Vec<EndingClass>,
+    /// Over, and with such an end.
+    pub outcome: Option<OutcomeFilter>,
     /// With this in its name, ignoring case.
     pub name: Option<String>,
     /// With this in its name or its user's name, ignoring case, or as its number.
@@ -63,20 +63,22 @@ impl Conditions {
     }
 }
 
-impl JobFilter {
-    /// A failure is any outcome that no other class names.
-    fn add_outcomes(&self, conditions: &mut Conditions) {
-        if self.outcomes.is_empty() {
-            return;
+impl OutcomeFilter {
+    /// The condition on the document in column `outcome`: a word, or an object with one field.
+    const fn condition(self) -> &'static str {
+        match self {
+            Self::Succeeded => r#"outcome = '"succeeded"'"#,
+            Self::Failed => r#"outcome NOT IN ('"succeeded"', '"cancelled"')"#,
+            Self::Oom => r#"outcome IN ('"out_of_memory"', '"host_out_of_memory"')"#,
+            Self::TimeLimit => r#"outcome = '"time_limit"'"#,
+            Self::Cancelled => r#"outcome = '"cancelled"'"#,
+            Self::Lost => r#"outcome IN ('"gpu_lost"', '"mps_server_died"', '"supervisor_lost"', '"server_lost"')"#,
+            Self::NotStarted => r#"(outcome LIKE '{"could_not_start"%' OR outcome LIKE '{"dependency_failed"%')"#,
         }
-        let failed = self.outcomes.contains(&EndingClass::Failed);
-        let named = EndingClass::ALL.into_iter().filter(|class| self.outcomes.contains(class) != failed);
-        let outcomes: Vec<&Outcome> = named.flat_map(EndingClass::outcomes).collect();
-        let (not, marks) = (if failed { "NOT" } else { "" }, vec!["?"; outcomes.len()].join(", "));
-        conditions.sql += &format!(" AND outcome IS NOT NULL AND outcome {not} IN ({marks})");
-        conditions.values.extend(outcomes.into_iter().map(|outcome| Box::new(Json(outcome)) as Box<dyn ToSql>));
     }
+}
 
+impl JobFilter {
     fn conditions(&self) -> Conditions {
         let mut conditions = Conditions::new();
         if let Some(text) = &self.text {
@@ -84,7 +86,10 @@ impl JobFilter {
             let part = containing(text);
             conditions.values.extend([Box::new(part.clone()) as Box<dyn ToSql>, Box::new(part), Box::new(text.trim().parse::<i64>().ok())]);
         }
-        self.add_outcomes(&mut conditions);
+        if let Some(outcome) = self.outcome {
+            conditions.sql += " AND ";
+            conditions.sql += outcome.condition();
+        }
         conditions
             .and("uid = ?", self.user.map(|user| user.0))
             .and("phase = ?", self.phase.map(Named))
@@ -95,12 +100,6 @@ impl JobFilter {
     }
 }
 
-/// What the attempts of a job used. The table of a JSON list has an `id` too.
-const USED: &str = "(SELECT sum(ended - launched) FROM attempts WHERE job = jobs.id AND ended IS NOT NULL),
-    (SELECT max(launched) FROM attempts WHERE job = jobs.id AND ended IS NULL),
-    (SELECT max(value) FROM attempts, json_each(iif(json_valid(peaks), peaks, '[]')) WHERE job = jobs.id),
-    (SELECT sum(joules) FROM attempts WHERE job = jobs.id)";
-
 /// A LIKE pattern for texts that contain this text.
 fn containing(text: &str) -> String {
     // No name is longer, and SQLite refuses longer patterns.
@@ -108,12 +107,13 @@ fn containing(text: &str) -> String {
     format!("%{}%", text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_"))
 }
 
-const COLUMNS: &str = "id, name, uid, user, phase, since, priority, gpus, attempts, array, array_index, submitted, ended, outcome";
+const SUMMARY: &str =
+    "SELECT id, name, uid, user, phase, since, priority, gpus, attempts, array, array_index, submitted, ended, outcome FROM jobs";
 
-/// A query of jobs with these conditions and this order.
-fn summaries(rest: &str) -> String {
-    format!("SELECT {COLUMNS}, {USED} FROM jobs WHERE {rest}")
-}
+/// What the attempts of a job took, as three more columns.
+const TAKEN: &str = "(SELECT sum(attempts.ended - launched) FROM attempts WHERE job = jobs.id),
+    (SELECT max(value) FROM attempts, json_each(peaks) WHERE job = jobs.id),
+    (SELECT sum(joules) FROM attempts WHERE job = jobs.id)";
 
 /// The place in an array that two columns hold.
 pub(super) fn array_place(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<ArrayPlace>> {
@@ -121,17 +121,9 @@ pub(super) fn array_place(row: &Row<'_>, column: usize) -> rusqlite::Result<Opti
     Ok(array.map(ArrayId).zip(index).map(|(array, index)| ArrayPlace { array, index }))
 }
 
-/// A sum of milliseconds. Below zero, after the clock has jumped, it is zero.
-pub(super) fn seconds(row: &Row<'_>, column: usize) -> rusqlite::Result<Seconds> {
-    let milliseconds: Option<i64> = row.get(column)?;
-    Ok(milliseconds.and_then(|milliseconds| Seconds::new(milliseconds as f64 / 1000.0).ok()).unwrap_or_default())
-}
-
-/// What [`USED`] selects.
-fn read_usage(row: &Row<'_>, column: usize) -> rusqlite::Result<JobUsage> {
-    let ran = seconds(row, column)?;
-    let peak = row.get::<_, Option<u64>>(column + 2)?.map(MiB).filter(|peak| *peak > MiB::ZERO);
-    Ok(JobUsage { ran, running_since: row.get(column + 1)?, peak, energy: row.get(column + 3)? })
+/// Selects jobs with what their attempts took.
+fn with_taken() -> String {
+    SUMMARY.replace(" FROM jobs", &format!(", {TAKEN} FROM jobs"))
 }
 
 fn read_summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
@@ -152,27 +144,36 @@ fn read_summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
         ended: row.get(12)?,
         ending: outcome.as_ref().map(Ending::from),
         outcome,
-        used: read_usage(row, 14)?,
+        ran: None,
+        peak: None,
+        energy: None,
     })
+}
+
+fn read_with_taken(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
+    let ran = row.get::<_, Option<f64>>(14)?.and_then(|millis| Seconds::new(millis / 1000.0).ok());
+    let peak = row.get::<_, Option<u64>>(15)?.map(MiB);
+    Ok(JobSummary { ran, peak, energy: row.get(16)?, ..read_summary(row)? })
 }
 
 impl Reader {
     /// All unfinished jobs, in the order of submission.
     pub fn queue(&self) -> Result<Vec<JobSummary>, StoreError> {
-        self.rows(&summaries("ended IS NULL ORDER BY sequence"), [], read_summary)
+        self.rows(&format!("{SUMMARY} WHERE ended IS NULL ORDER BY sequence"), [], read_summary)
     }
 
     /// A page of jobs, the latest first: those before a job, up to a limit. By number, as the clock may have jumped.
     pub fn history(&self, filter: &JobFilter, before: Option<JobId>, most: u32) -> Result<Vec<JobSummary>, StoreError> {
         let Conditions { sql, values } = filter.conditions().and("id < ?", before.map(|job| job.0));
-        self.rows(&summaries(&format!("{sql} ORDER BY id DESC LIMIT {most}")), params_from_iter(values), read_summary)
+        let summary = with_taken();
+        self.rows(&format!("{summary} WHERE {sql} ORDER BY id DESC LIMIT {most}"), params_from_iter(values), read_with_taken)
     }
 
     /// The same for finished jobs, those that ended last first.
     pub fn recently_finished(&self, filter: &JobFilter, before: Option<JobId>, most: u32) -> Result<Vec<JobSummary>, StoreError> {
         let Conditions { sql, values } = filter.conditions().and("id < ?", before.map(|job| job.0));
-        let sql = summaries(&format!("ended IS NOT NULL AND {sql} ORDER BY ended DESC, id DESC LIMIT {most}"));
-        self.rows(&sql, params_from_iter(values), read_summary)
+        let sql = format!("{} WHERE ended IS NOT NULL AND {sql} ORDER BY ended DESC, id DESC LIMIT {most}", with_taken());
+        self.rows(&sql, params_from_iter(values), read_with_taken)
     }
 
     /// How many unfinished jobs a user has.
@@ -183,7 +184,7 @@ impl Reader {
 
     /// One job in the form of lists, if it exists.
     pub fn summary(&self, id: JobId) -> Result<Option<JobSummary>, StoreError> {
-        self.first(&summaries("id = ?1"), params![id.0], read_summary)
+        self.first(&format!("{SUMMARY} WHERE id = ?1"), params![id.0], read_summary)
     }
 
     /// The owner of a job, if it exists.
@@ -193,7 +194,7 @@ impl Reader {
 
     /// The job of this index in an array, if it exists.
     pub fn member(&self, array: ArrayId, index: u32) -> Result<Option<JobSummary>, StoreError> {
-        self.first(&summaries("array = ?1 AND array_index = ?2"), params![array.0, index], read_summary)
+        self.first(&format!("{SUMMARY} WHERE array = ?1 AND array_index = ?2"), params![array.0, index], read_summary)
     }
 
     /// The jobs of an array with their owners, in order.

@@ -1,6 +1,7 @@
 //! Lists: the queue, the history page by page, energy.
 
 use carma_core::*;
+use carma_manager::api::OutcomeFilter;
 use carma_manager::request::ArrayPlace;
 use carma_manager::store::*;
 
@@ -71,10 +72,9 @@ fn history_is_filtered_and_comes_in_pages_without_gaps() {
     assert_eq!((text("TRAIN-B"), text("%"), text("_")), (vec![2], vec![5], vec![]));
     assert_eq!((text("\\"), text(&"long".repeat(20_000))), (vec![], vec![]));
     assert_eq!(found(JobFilter { array: Some(ArrayId(jobs[0].0)), ..any() }), [0, 1]);
-    let outcomes = |outcomes: &[EndingClass]| found(JobFilter { outcomes: outcomes.to_vec(), ..any() });
-    assert_eq!(outcomes(&[EndingClass::Failed]), [1, 3, 5]);
-    assert_eq!(outcomes(&[EndingClass::Succeeded, EndingClass::OutOfMemory, EndingClass::Stopped]), [] as [usize; 0]);
-    assert_eq!(outcomes(&[EndingClass::Failed, EndingClass::Stopped]), [1, 3, 5]);
+    let outcome = |outcome| found(JobFilter { outcome: Some(outcome), ..any() });
+    assert_eq!(outcome(OutcomeFilter::Failed), [1, 3, 5]);
+    assert_eq!((outcome(OutcomeFilter::Succeeded), outcome(OutcomeFilter::Oom)), (vec![], vec![]));
     let span = Span { since: Some(UnixMillis(NOW.0 + 1)), until: Some(UnixMillis(NOW.0 + 3)) };
     assert_eq!(found(JobFilter { submitted: span, phase: Some(Phase::Queued), ..any() }), [2]);
     let done = &reader.history(&JobFilter { phase: Some(Phase::Done), ..any() }, None, 1).unwrap()[0];
@@ -104,21 +104,21 @@ fn arrays_and_users_have_their_jobs_counted_by_state() {
 }
 
 #[test]
-fn a_job_in_a_list_says_what_its_attempts_used() {
+fn a_job_of_the_history_says_what_its_attempts_used() {
     let lab = Lab::new();
     let store = lab.open();
     let job = submit(&store);
     let reader = store.reader().unwrap();
-    let used = || reader.summary(job).unwrap().unwrap().used;
-    assert_eq!(used(), JobUsage::default());
+    let used = || {
+        let found = reader.history(&JobFilter::default(), None, 1).unwrap().remove(0);
+        (found.ran, found.peak, found.energy)
+    };
     store.write([started(job, 1)]).wait().unwrap();
-    assert_eq!(used(), JobUsage { running_since: Some(NOW), ..JobUsage::default() });
+    assert_eq!(used(), (None, None, None));
     store.write([attempt_ended(job, 1, UnixMillis(NOW.0 + 90_000), 12.5), started(job, 2)]).wait().unwrap();
-    let once = JobUsage { ran: Seconds::from_secs(90), peak: Some(MiB(3_900)), energy: Some(Joules(12.5)), running_since: Some(NOW) };
-    assert_eq!(used(), once);
+    assert_eq!(used(), (Some(Seconds::from_secs(90)), Some(MiB(3_900)), Some(Joules(12.5))));
     store.write([attempt_ended(job, 2, UnixMillis(NOW.0 + 10_000), 2.5)]).wait().unwrap();
-    let twice = JobUsage { ran: Seconds::from_secs(100), energy: Some(Joules(15.0)), running_since: None, ..once };
-    assert_eq!(used(), twice);
+    assert_eq!(used(), (Some(Seconds::from_secs(100)), Some(MiB(3_900)), Some(Joules(15.0))));
     let user = reader.users(None, Span::default(), UnixMillis(NOW.0 + 5_000)).unwrap().remove(0);
     assert_eq!((user.gpu_time, user.energy), (Seconds::from_secs(10), Joules(15.0)), "only until now");
 }
