@@ -65,7 +65,6 @@ mod writer;
 
 pub(crate) use accounting::measured;
 pub(crate) use accounting::recent::SampleFilter;
-pub(crate) use accounting::{SoFar, measured};
 pub use error::EngineError;
 pub use estimates::earlier_need;
 pub use handle::Handle;

@@ -94,6 +94,7 @@ impl EngineState {
         let CheckedJob { spec, request, recalled, method, note } = job;
         let id = spec.id;
         self.estimates.lengths.add(id, &request, spec.user);
+        self.predictions.submitted(&self.decisions, &self.estimates.lengths, &spec);
         self.jobs.add(id, JobMeta { name: request.name.clone(), owner: owner.clone(), submitted });
         if let Some(method) = method {
             self.order_estimate(Purpose::Job(id), request.clone(), owner.clone(), method);

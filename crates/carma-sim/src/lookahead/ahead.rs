@@ -1,8 +1,8 @@
 //! One run ahead of time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use carma_core::{Action, AttemptId, Device, DeviceId, Event, JobId, Scheduler, Seconds, Time, Verdict};
+use carma_core::{Action, AttemptId, Device, DeviceId, Event, Job, JobId, Scheduler, Seconds, Time, Verdict};
 
 use super::shown::shown;
 use super::{Assumptions, Future};
@@ -15,6 +15,10 @@ pub struct Lookahead<'a, Left> {
     left: Left,
     assumptions: &'a Assumptions,
     running: BTreeMap<AttemptId, Running>,
+    /// Arrivals so far.
+    arrived: usize,
+    /// The jobs of the present that are not over.
+    awaited: BTreeSet<JobId>,
     future: Future,
 }
 
@@ -49,13 +53,16 @@ impl Running {
 enum Next {
     Ends(AttemptId),
     Appears(AttemptId),
+    Arrives,
     Timer,
 }
 
 impl<'a, Left: Fn(JobId) -> Seconds> Lookahead<'a, Left> {
     /// Runs a copy of a scheduler ahead from its present.
     pub fn run(scheduler: Scheduler, left: Left, assumptions: &'a Assumptions) -> Future {
-        let mut ahead = Self { scheduler, left, assumptions, running: BTreeMap::new(), future: Future::default() };
+        let awaited = scheduler.jobs().filter(|job| job.state.outcome().is_none()).map(Job::id).collect();
+        let (running, future) = (BTreeMap::new(), Future::default());
+        let mut ahead = Self { scheduler, left, assumptions, running, arrived: 0, awaited, future };
         ahead.begin();
         ahead.go_on();
         ahead.future
@@ -81,9 +88,17 @@ impl<'a, Left: Fn(JobId) -> Seconds> Lookahead<'a, Left> {
     fn go_on(&mut self) {
         let end = self.scheduler.now() + self.assumptions.horizon;
         for _ in 0..self.assumptions.steps {
+            if self.awaited.is_empty() {
+                return;
+            }
             let Some((now, next)) = self.next().filter(|(time, _)| *time <= end) else { return };
             match next {
                 Next::Timer => self.tell(Event::Tick, now),
+                Next::Arrives => {
+                    let submitted = self.assumptions.arrivals[self.arrived].1.clone();
+                    self.arrived += 1;
+                    self.tell(Event::JobSubmitted(Box::new(submitted)), now);
+                }
                 Next::Appears(attempt) => {
                     let devices = self.running.get_mut(&attempt).map(|running| {
                         running.appears = None;
@@ -100,7 +115,8 @@ impl<'a, Left: Fn(JobId) -> Seconds> Lookahead<'a, Left> {
         let ends = self.running.iter().map(|(attempt, running)| (running.ends(), Next::Ends(*attempt)));
         let appear = self.running.iter().filter_map(|(attempt, running)| Some((running.appears?, Next::Appears(*attempt))));
         let timer = self.scheduler.next_wakeup().map(|time| (time.max(self.scheduler.now()), Next::Timer));
-        ends.chain(appear).chain(timer).min()
+        let arrives = self.assumptions.arrivals.get(self.arrived).map(|(time, _)| (*time, Next::Arrives));
+        ends.chain(appear).chain(arrives).chain(timer).min()
     }
 
     fn end(&mut self, attempt: AttemptId, now: Time) {
@@ -109,6 +125,7 @@ impl<'a, Left: Fn(JobId) -> Seconds> Lookahead<'a, Left> {
         self.tell(Event::JobExited { attempt, verdict }, now);
         if self.scheduler.job(attempt.job).is_none_or(|job| job.state.outcome().is_some()) {
             self.future.ends.insert(attempt.job, now);
+            self.awaited.remove(&attempt.job);
         }
         self.show(&running.devices, now);
         self.change_speeds(now);
@@ -211,6 +228,14 @@ mod tests {
         assert_eq!(run(5_000).ends.len(), 50);
         let near = Assumptions { horizon: Seconds::from_secs(2_000), ..Assumptions::default() };
         assert_eq!(Lookahead::run(busy(2, 50), half_an_hour, &near).ends.len(), 2);
+    }
+
+    #[test]
+    fn jobs_that_are_submitted_later_may_go_first() {
+        let spec = JobSpec { priority: carma_core::Priority(5), memory: MemoryNeed::known(MiB(8_000)), ..JobSpec::new(JobId(1 << 40)) };
+        let arrivals = vec![(Time::from_secs(500), spec)];
+        let future = Lookahead::run(busy(1, 2), half_an_hour, &Assumptions { arrivals, ..Assumptions::default() });
+        assert_eq!(future.starts[&JobId(2)].get(), 3700.0, "after the first and after the one that comes");
     }
 
     #[test]

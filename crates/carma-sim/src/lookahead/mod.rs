@@ -12,12 +12,12 @@ mod shown;
 
 use std::collections::BTreeMap;
 
-use carma_core::{JobId, Seconds, Time};
+use carma_core::{JobId, JobSpec, Seconds, Time};
 
 pub use ahead::Lookahead;
 
 /// What is given for one run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Assumptions {
     /// From a launch to the first activity on a GPU.
     pub start_up: Seconds,
@@ -27,11 +27,14 @@ pub struct Assumptions {
     pub horizon: Seconds,
     /// The most events: bounds the cost.
     pub steps: usize,
+    /// Jobs that will be submitted, in order of time, with names of their own.
+    pub arrivals: Vec<(Time, JobSpec)>,
 }
 
 impl Default for Assumptions {
     fn default() -> Self {
-        Self { start_up: Seconds::from_secs(9), interference: 1.0, horizon: Seconds::from_secs(14 * 86_400), steps: 5_000 }
+        let (start_up, horizon) = (Seconds::from_secs(9), Seconds::from_secs(14 * 86_400));
+        Self { start_up, interference: 1.0, horizon, steps: 5_000, arrivals: Vec::new() }
     }
 }
 

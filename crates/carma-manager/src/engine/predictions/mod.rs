@@ -9,6 +9,7 @@
 //! The engine's thread makes a copy of at most [`WAITING`] waiting jobs and never waits. The other thread takes at most a tenth of a core in the long
 //! run, and has one round at a time.
 
+mod arrivals;
 mod lengths;
 mod range;
 mod rounds;
@@ -20,8 +21,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use carma_core::{AttemptId, Fraction, Job, JobId, Seconds};
+use carma_core::{AttemptId, Fraction, Job, JobId, JobSpec, Seconds};
 
+use self::arrivals::Submissions;
 use self::lengths::Known;
 use self::rounds::{Round, Rounds};
 use self::tracks::Tracks;
@@ -45,6 +47,7 @@ const PAUSE: u32 = 9;
 #[derive(Debug)]
 pub(crate) struct Predictions {
     tracks: Tracks,
+    submissions: Submissions,
     rounds: Sender<Round>,
     latest: HashMap<JobId, JobPrediction>,
     /// The round that was ordered last was about this state of the core.
@@ -66,7 +69,8 @@ impl Predictions {
         thread::Builder::new().name("predictions".to_owned()).spawn(run)?;
         let now = Instant::now();
         let latest = HashMap::new();
-        Ok(Self { tracks: Tracks::default(), rounds, latest, changes: 0, is_busy: false, next: now, next_unchanged: now, next_follow: now })
+        let (tracks, submissions) = (Tracks::default(), Submissions::default());
+        Ok(Self { tracks, submissions, rounds, latest, changes: 0, is_busy: false, next: now, next_unchanged: now, next_follow: now })
     }
 
     /// Forgets what was predicted: the core begins again.
@@ -82,6 +86,12 @@ impl Predictions {
             self.next_follow = now + FOLLOW_PERIOD;
             self.tracks.update(decisions);
         }
+    }
+
+    /// A job is submitted.
+    pub(crate) fn submitted(&mut self, decisions: &Decisions, lengths: &Lengths, job: &JobSpec) {
+        let known = Known::new(lengths.expected(job.id), None, 0.0);
+        self.submissions.note(decisions.scheduler().now(), job.clone(), known);
     }
 
     /// How long an attempt that ends now would have taken without the jobs beside it, as predicted.
@@ -110,7 +120,8 @@ impl Predictions {
         if known.is_empty() {
             return self.latest.clear();
         }
-        self.is_busy = self.rounds.send(Round { now: decisions.now(), scheduler, known }).is_ok();
+        let arrivals = self.submissions.arrivals(decisions.now());
+        self.is_busy = self.rounds.send(Round { now: decisions.now(), scheduler, known, arrivals }).is_ok();
     }
 
     /// A round is done.

@@ -7,6 +7,7 @@ use carma_core::{JobId, Scheduler, Seconds, Time};
 use carma_estimate::durations::Length;
 use carma_sim::{Assumptions, Future, Lookahead};
 
+use super::arrivals::Arrivals;
 use super::lengths::Known;
 use super::range::{JobPrediction, Range};
 
@@ -18,6 +19,8 @@ const MOST_TIME: Duration = Duration::from_millis(400);
 const STEPS: usize = 4_000;
 /// How far predicted interference is off, as a factor: two of three within this.
 const INTERFERENCE: f64 = 0.35;
+/// Jobs are submitted at most so many times as often as lately. At least none are.
+const MOST_OFTEN: f64 = 2.0;
 /// From a launch to the first activity on a GPU. Published: 8.2 s, p95 20.6 s.
 const START_UP: (Seconds, f64) = (Seconds::from_secs(8), 0.56);
 
@@ -27,6 +30,7 @@ pub(super) struct Round {
     pub(super) now: Time,
     pub(super) scheduler: Scheduler,
     pub(super) known: HashMap<JobId, Known>,
+    pub(super) arrivals: Arrivals,
 }
 
 /// The result of a round.
@@ -83,8 +87,12 @@ impl Rounds {
 
 impl Round {
     fn run(&self, draw: Draw) -> Future {
-        let left = |job: JobId| self.known.get(&job).map_or(Seconds::ZERO, |known| known.left(draw.quantile(job.0)));
-        Lookahead::run(self.scheduler.clone(), left, &draw.assumptions())
+        const OFTEN_DRAW: u64 = u64::MAX - 2;
+        let often = MOST_OFTEN * draw.quantile(OFTEN_DRAW);
+        let (arrivals, coming) = self.arrivals.drawn(self.now, often, |subject| draw.quantile(subject));
+        let known = |job: &JobId| self.known.get(job).or_else(|| coming.get(job));
+        let left = |job: JobId| known(&job).map_or(Seconds::ZERO, |known| known.left(draw.quantile(job.0)));
+        Lookahead::run(self.scheduler.clone(), left, &Assumptions { arrivals, ..draw.assumptions() })
     }
 
     fn predictions(&self, futures: &[Future]) -> HashMap<JobId, JobPrediction> {
