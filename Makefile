@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python web browser pictures clients nvidia test-nvidia torch test-torch install release deb deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python docs-site web browser pictures clients nvidia test-nvidia torch test-torch install release wheel deb deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
@@ -30,6 +30,7 @@ format:
 lint:
 	tools/check-cycles
 	python3 -m unittest discover --quiet --start-directory tools/tests
+	python3 -m unittest discover --quiet --start-directory packaging/tests
 	cargo clippy --workspace --all-targets -- -D warnings
 
 deny: 
@@ -118,6 +119,17 @@ python:
 	if /usr/bin/python3 -c 'import torch' 2>/dev/null; then cd python && OMP_NUM_THREADS=1 /usr/bin/python3 -m tests; \
 	else tools/skip python/tests "/usr/bin/python3 has no PyTorch"; fi
 
+# The reference is made from the program. Pages that cannot be found fail the build.
+docs-site: target/site/installed ## Build the documentation site: target/docs-site/site/index.html
+	cargo build --package carma
+	target/site/bin/python tools/site/build $(TARGET)/debug/carma $(TARGET)/docs-site
+
+target/site/installed: tools/site/requirements.txt
+	tools/install python3-venv
+	python3 -m venv target/site
+	target/site/bin/pip install --quiet --requirement tools/site/requirements.txt || { echo "mkdocs-material cannot be installed from PyPI" >&2; exit 1; }
+	touch $@
+
 web: web/node_modules/installed ## Build the web page, which the program embeds
 	cd web && npm run --silent build
 
@@ -166,6 +178,9 @@ install: ## Install carma and the library of its emulated GPUs (PREFIX, by defau
 
 release: target/zig/installed ## Build the files of a release for any x86-64 Linux: target/release-files
 	packaging/release target/zig $(TARGET)
+
+wheel: release ## Build the wheel carma-gpu for PyPI from the files of a release
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} packaging/wheel $(TARGET)/release-files/carma-*-x86_64-linux $(TARGET)/release-files
 
 deb: release ## Build the Debian package from the files of a release
 	packaging/deb/build $(TARGET)
