@@ -126,8 +126,10 @@ docs-site: target/site/installed ## Build the documentation site: target/docs-si
 
 target/site/installed: tools/site/requirements.txt
 	tools/install python3-venv
+	tools/install npm
 	python3 -m venv target/site
 	target/site/bin/pip install --quiet --requirement tools/site/requirements.txt || { echo "mkdocs-material cannot be installed from PyPI" >&2; exit 1; }
+	npm install --silent --no-save --prefix target/site iframe-worker@1.0.4 || { echo "iframe-worker cannot be installed from npm" >&2; exit 1; }
 	touch $@
 
 web: web/node_modules/installed ## Build the web page, which the program embeds
