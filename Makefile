@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python docs-site web browser pictures clients nvidia test-nvidia torch test-torch install release wheel deb release-files reproducible cut-release workflows deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python docs-site web browser pictures clients nvidia test-nvidia torch test-torch reproduce install release wheel deb release-files reproducible cut-release workflows deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
@@ -171,6 +171,11 @@ test-torch: torch ## The dry run's tests on current PyTorch, and the full compar
 	cd python && OMP_NUM_THREADS=1 ../target/torch/bin/python -m tests
 	cargo build --release --package carma
 	tools/compare-estimators
+
+reproduce: ## Make the tables of docs/ again that have a command beside them, and print which numbers changed (CARMA_DATA=FOLDER)
+	@test -d "$(CARMA_DATA)" || { echo "CARMA_DATA names no folder of published measurements" >&2; exit 1; }
+	cargo build --release --package carma
+	tools/reproduce $(RELEASE)/carma $(CARMA_DATA)
 
 PREFIX ?= $(HOME)/.local
 install: ## Install carma and the library of its emulated GPUs (PREFIX, by default ~/.local)
