@@ -155,7 +155,7 @@ pictures: web/node_modules/installed ## Take the pictures of the README from a r
 	cargo build --package carma
 	cd web && CARGO_TARGET_DIR=$(abspath $(TARGET)) npm run --silent pictures ../docs/images
 
-torch: target/torch/installed target/torch/xmem/installed ## Set up current PyTorch with torchvision, timm and transformers (about 6 GB)
+torch: target/torch/installed target/torch/xmem/installed ## Set up current PyTorch with torchvision, timm, transformers, Lightning and JupyterLab (about 6 GB)
 
 target/torch/installed: tools/torch-requirements.txt
 	python3 -m venv target/torch
@@ -168,8 +168,8 @@ target/torch/xmem/installed: tools/xmem-requirements.txt target/torch/installed
 	touch $@
 
 test-torch: torch ## The dry run's tests on current PyTorch, and the full comparison with published measurements (CARMA_DATA)
-	cd python && OMP_NUM_THREADS=1 ../target/torch/bin/python -m tests
 	cargo build --release --package carma
+	cd python && CARMA_PROGRAM=$(abspath $(RELEASE))/carma OMP_NUM_THREADS=1 ../target/torch/bin/python -m tests
 	tools/compare-estimators
 
 reproduce: ## Make the tables of docs/ again that have a command beside them, and print which numbers changed (CARMA_DATA=FOLDER)

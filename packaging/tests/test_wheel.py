@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib.util
 import os
 import runpy
 import subprocess
@@ -13,6 +14,7 @@ import unittest
 import zipfile
 from pathlib import Path
 
+HAS_VENV = importlib.util.find_spec("ensurepip") is not None
 ROOT = Path(__file__).resolve().parents[2]
 WHEEL = ROOT / "packaging/wheel"
 FUNCTIONS = runpy.run_path(str(WHEEL))
@@ -105,6 +107,7 @@ class Wheel(unittest.TestCase):
             os.utime(file, (1, 1))
         self.assertEqual(first, pack(tree, self.folder / "second").read_bytes())
 
+    @unittest.skipUnless(HAS_VENV, "not installed: python3-venv")
     def test_an_environment_has_program_library_module_completions_and_pages(self) -> None:
         environment = Environment(self.folder / "environment", pack(self.tree(), self.folder / "out"))
         self.assertEqual("the library\n", environment.run("carma"))
@@ -117,6 +120,7 @@ class Wheel(unittest.TestCase):
         left = [path for path in environment.folder.rglob("*carma*") if path.is_file()]
         self.assertEqual([], left)
 
+    @unittest.skipUnless(HAS_VENV, "not installed: python3-venv")
     def test_the_real_release(self) -> None:
         target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
         trees = list(target.glob("release-files/carma-*-x86_64-linux"))

@@ -8,21 +8,27 @@ import pty
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 from carma.client import Client
 from tests.emulated import PROGRAM, EmulatedTest
 
+#: Of this Python's environment, or of the path.
+FOLDERS = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
-@unittest.skipIf(shutil.which("jupyter-lab") is None, "not installed: jupyter lab")
+
+@unittest.skipIf(shutil.which("jupyter-lab", path=FOLDERS) is None, "not installed: jupyter lab")
 class Jupyter(EmulatedTest):
     # Real time: a notebook starts slowly beside other tests, and emulated time limits would pass meanwhile.
     SPEED = 1
 
     def test_the_printed_address_is_private_and_the_job_holds_a_gpu(self) -> None:
-        command = [PROGRAM, "submit", "--interactive", "--idle", "unlimited", "--mem", "8GiB", "--name", "lab", "--", "jupyter", "lab", "--no-browser"]
+        options = ["--interactive", "--idle", "unlimited", "--mem", "8GiB", "--name", "lab"]
+        command = [PROGRAM, "submit", *options, "--", shutil.which("jupyter", path=FOLDERS), "lab", "--no-browser"]
         if os.geteuid() == 0:
             command.append("--allow-root")
         controller, terminal = pty.openpty()

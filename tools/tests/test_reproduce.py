@@ -50,7 +50,7 @@ class Reproduce(unittest.TestCase):
         self.assertEqual(DOCUMENT, self.document.read_text(), "nothing is written unless asked")
         self.assertEqual(0, self.run_with(*rows, write=True).returncode)
         written = self.document.read_text()
-        self.assertIn("| one | static | 1,993 | 2.8 % (of 38) |\n|  | dry-run | 201 | 0.1 % |\n| two | static | 7 |", written)
+        self.assertIn("| one | static | 1,993 | 2.8 % (of 38) |\n| | dry-run | 201 | 0.1 % |\n| two | static | 7 |", written)
 
     def test_a_command_that_fails_is_told(self):
         self.document.write_text(DOCUMENT.replace("cat printed", "cat printed | false"))
