@@ -10,9 +10,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/site"))
 
-import api  # noqa: E402
-import commands  # noqa: E402
-import metrics  # noqa: E402
+import api
+import commands
+import metrics
 
 
 class Reference(unittest.TestCase):
