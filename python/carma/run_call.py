@@ -12,7 +12,7 @@ if __name__ == "__main__":
     # Run by its path, so that CARMA need not be installed in the job's environment; the modules beside it are not top-level ones.
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from carma.calls import FOLDER_VARIABLE, call_file, read_call, result_file, write_call, write_error, write_result  # noqa: E402
+from carma.calls import FOLDER_VARIABLE, call_file, read_call, result_file, write_call, write_error, write_result
 
 #: The exit code of a process that was ended by SIGTERM: the manager queues a job that ends so after the signal again.
 INTERRUPTED = 128 + signal.SIGTERM

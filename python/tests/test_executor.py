@@ -51,11 +51,14 @@ class Calls(unittest.TestCase):
         self.assertEqual((False, None), (returned, value))
         self.assertIn("Unpicklable: not to be sent", text)
 
-    @unittest.skipIf(HAS_CLOUDPICKLE, "cloudpickle is installed")
     def test_without_cloudpickle_a_function_of_the_program_is_refused_with_the_remedy(self) -> None:
-        with self.assertRaisesRegex(TypeError, "install cloudpickle, or import"):
-            calls.write_call(self.folder / "0.call", calls.Call(lambda: 3))
-        program = "from carma import calls\ndef mine(): pass\ncalls.write_call(calls.call_file('.', 0), calls.Call(mine))"
+        with mock.patch.dict(sys.modules, {"cloudpickle": None}):
+            with self.assertRaisesRegex(TypeError, "install cloudpickle, or import"):
+                calls.write_call(self.folder / "0.call", calls.Call(lambda: 3))
+        program = (
+            "import sys\nsys.modules['cloudpickle'] = None\nfrom carma import calls\n"
+            "def mine(): pass\ncalls.write_call(calls.call_file('.', 0), calls.Call(mine))"
+        )
         environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
         run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=self.folder, env=environment, check=False)
         self.assertIn("mine is defined in the program itself; install cloudpickle", run.stderr)

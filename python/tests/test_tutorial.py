@@ -1,0 +1,38 @@
+"""The tutorial, command by command, as a plain user with an empty home folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from tests.emulated import PROGRAM, ROOT
+
+#: Debian's user nobody, for whom tests of root act: root's manager would be the machine's.
+NOBODY = 65534
+
+
+@unittest.skipUnless(PROGRAM.exists(), f"no {PROGRAM}: build it with `cargo build`")
+class Tutorial(unittest.TestCase):
+    def test_every_command_prints_what_the_tutorial_says(self) -> None:
+        home = Path(self.enter(tempfile.TemporaryDirectory()))
+        user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        if user:
+            os.chown(home, NOBODY, NOBODY)
+        variables = {"HOME": str(home), "CARMA_EMU": str(home / "gpus"), "PATH": f"{PROGRAM.parent}:/usr/bin:/bin"}
+        try:
+            run = subprocess.run(
+                [ROOT / "tools/run-blocks", ROOT / "docs/tutorial.md"],
+                cwd=home, env=variables, capture_output=True, text=True, timeout=900, check=False, **user,
+            )
+        finally:
+            # Where a command failed before the tutorial cleans up.
+            for command in (["down"], ["emu", "down"]):
+                subprocess.run([PROGRAM, *command], env=variables, capture_output=True, check=False, **user)
+        self.assertEqual(0, run.returncode, run.stdout + run.stderr)
+
+    def enter(self, context: tempfile.TemporaryDirectory) -> str:
+        self.addCleanup(context.cleanup)
+        return context.name
