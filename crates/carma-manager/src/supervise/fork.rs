@@ -33,6 +33,41 @@ pub(super) fn split() -> io::Result<Fork> {
     }
 }
 
+/// Forks a process into a control group of version 2.
+pub(super) fn split_into(group: BorrowedFd<'_>) -> io::Result<Fork> {
+    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+    /// The arguments of the kernel, all of them numbers.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Arguments {
+        flags: u64,
+        pidfd: u64,
+        child_tid: u64,
+        parent_tid: u64,
+        exit_signal: u64,
+        stack: u64,
+        stack_size: u64,
+        tls: u64,
+        set_tid: u64,
+        set_tid_size: u64,
+        cgroup: u64,
+    }
+    let exit_signal = libc::SIGCHLD.cast_unsigned().into();
+    let cgroup = group.as_raw_fd().cast_unsigned().into();
+    let arguments = Arguments { flags: CLONE_INTO_CGROUP, exit_signal, cgroup, ..Arguments::default() };
+    match clone3((&raw const arguments).cast(), size_of::<Arguments>()) {
+        0 => Ok(Fork::Child),
+        pid => i32::try_from(pid).ok().and_then(Pid::from_raw).map(Fork::Parent).ok_or_else(io::Error::last_os_error),
+    }
+}
+
+#[expect(unsafe_code, reason = "the C library's fork takes no control group")]
+fn clone3(arguments: *const libc::c_void, size: usize) -> libc::c_long {
+    // SAFETY: without a stack and shared memory it is a fork, of a process with one thread. The C library does not learn the child's number, which
+    // only its signals to itself need.
+    unsafe { libc::syscall(libc::SYS_clone3, arguments, size) }
+}
+
 /// Closes all files except the first three and these.
 pub(super) fn close_files_except(kept: &[BorrowedFd<'_>]) {
     let kept: Vec<i32> = kept.iter().map(AsRawFd::as_raw_fd).collect();

@@ -1,11 +1,12 @@
 //! Control groups of attempts, if this process may create them: the processes of a job are known, can be killed together, and are limited.
 
 mod device_filter;
+mod entrances;
 mod hierarchy;
 mod leaf;
 mod limits;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -15,6 +16,7 @@ use carma_core::MiB;
 use rustix::fs::{FsWord, statfs};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+pub(super) use self::entrances::Entrances;
 pub(super) use self::hierarchy::Hierarchies;
 pub use self::leaf::prepare_own_group;
 pub use self::limits::Enforced;
@@ -69,9 +71,9 @@ impl Cgroup {
         self.enforced
     }
 
-    /// The files to which a process writes "0" to join.
-    pub(super) fn procs_files(&self) -> io::Result<Vec<File>> {
-        self.folders().map(|folder| OpenOptions::new().write(true).open(folder.join("cgroup.procs"))).collect()
+    /// Opens its entrances.
+    pub(super) fn entrances(&self) -> io::Result<Entrances> {
+        Entrances::open(self.folders())
     }
 
     /// All processes in it and in the groups below.
