@@ -56,7 +56,7 @@ impl<T: Send + 'static> Pool<T> {
         if waiting.threads > 0 {
             waiting.turns.add(user, order);
         }
-        self.orders.changed.notify_all();
+        self.orders.changed.notify_one();
     }
 
     /// Takes out orders of a user that no thread has begun.
@@ -83,6 +83,7 @@ impl<T> Orders<T> {
         waiting.threads -= 1;
         let dropped = if waiting.threads == 0 { waiting.turns.drain() } else { Vec::new() };
         drop((waiting, dropped));
+        self.changed.notify_all();
     }
 
     /// Waits for an order; none if no more will come.
@@ -90,9 +91,14 @@ impl<T> Orders<T> {
         let mut waiting = self.waiting();
         loop {
             if let Some(next) = waiting.turns.next() {
+                // Each thread wakes up the next one, and only for an order.
+                if waiting.turns.can_start(|_| true) {
+                    self.changed.notify_one();
+                }
                 return Some(next);
             }
             if waiting.closed && waiting.turns.is_empty() {
+                self.changed.notify_all();
                 return None;
             }
             waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +112,6 @@ fn work<T>(mut worker: impl FnMut(T) -> bool, orders: &Orders<T>) {
         // An order that panics ends no thread.
         let goes_on = catch_unwind(AssertUnwindSafe(|| worker(order))).unwrap_or(true);
         orders.waiting().turns.done(user, begin.elapsed());
-        orders.changed.notify_all();
         if !goes_on {
             return orders.end_thread();
         }

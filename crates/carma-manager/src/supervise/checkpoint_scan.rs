@@ -11,7 +11,8 @@ use rustix::io::ioctl_fionbio;
 use rustix::process::Pid;
 
 use super::folder::{AttemptFolder, Checkpointed};
-use super::fork::{fork_as_user, is_ready};
+use super::fork::is_ready;
+use super::fork_as_user::fork_as_user;
 use super::supervisor_log::log_line;
 use crate::attempt::Order;
 

@@ -1,17 +1,18 @@
 //! Starting a process for an attempt: as its user, in its folder and control group, and never outliving the shim.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio, exit};
 
 use nix::sys::signal::SigSet;
 use rustix::fs::Mode;
-use rustix::process::{Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, ioctl_tiocsctty};
-use rustix::process::{set_parent_process_death_signal, setrlimit, setsid, umask};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getpid, getppid, getrlimit, ioctl_tiocsctty};
+use rustix::process::{set_parent_process_death_signal, setrlimit, setsid, umask, waitpid};
 
-use super::cgroup::Cgroup;
+use super::cgroup::{Cgroup, Entrances};
+use super::fork::Fork;
 use crate::attempt::Order;
 use crate::credentials::Credentials;
 use crate::umask::Umask;
@@ -19,6 +20,8 @@ use crate::umask::Umask;
 /// When the host runs out of memory, the kernel kills a job before other processes, and its supervisor last.
 pub(super) const JOB_OOM_SCORE: i32 = 100;
 const SUPERVISOR_OOM_SCORE: i32 = -900;
+/// The exit of a process that could not run its program, as in shells. Its parent hears the reason by a pipe.
+const EXIT_NOT_RUN: i32 = 127;
 
 /// Steps of a new process before exec. Each is reported to the parent as it begins, so that a failure can be explained.
 #[derive(Clone, Copy)]
@@ -29,6 +32,9 @@ enum Step {
     Folder,
     Program,
 }
+
+/// What is sent behind the last step when it failed: this, and the number of the error.
+const FAILED: u8 = u8::MAX;
 
 /// The standard streams of a new process.
 #[derive(Clone, Copy)]
@@ -41,58 +47,86 @@ pub(super) enum Streams<'a> {
     Terminal(&'a OwnedFd),
 }
 
-impl Streams<'_> {
-    fn of(self, command: &mut Command) -> io::Result<&mut Command> {
-        Ok(match self {
-            Self::None => command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()),
-            Self::Pipes => command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()),
-            Self::Terminal(terminal) => command.stdin(terminal.try_clone()?).stdout(terminal.try_clone()?).stderr(terminal.try_clone()?),
-        })
-    }
+/// A started process.
+pub(super) struct Child {
+    pub(super) pid: Pid,
+    /// Its output and errors, if they are pipes.
+    pub(super) pipes: [Option<OwnedFd>; 2],
 }
 
 /// Starts a command of an attempt. The error explains the reason.
 pub(super) fn start(order: &Order, command: &[String], streams: Streams<'_>, cgroup: Option<&Cgroup>) -> Result<Child, String> {
     let [program, arguments @ ..] = command else { return Err("there is no command to run".to_owned()) };
     let user = order.user.as_ref().map(Credentials::of).transpose().map_err(|error| format!("cannot find the user's groups: {error}"))?;
-    let pipe = io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
-    let (mut steps, step, ours) = pipe.map_err(|error| format!("cannot make a pipe: {error}"))?;
+    let unusable = |error| format!("cannot make a pipe: {error}");
+    let (steps, step) = io::pipe().map_err(unusable)?;
+    let pipe = || matches!(streams, Streams::Pipes).then(io::pipe).transpose().map_err(unusable);
+    let ((output, to_output), (errors, to_errors)) = (pipe()?.unzip(), pipe()?.unzip());
     // Without a control group, the processes of the job are found as descendants of the shim.
-    let procs_files = cgroup.and_then(|cgroup| cgroup.procs_files().ok()).unwrap_or_default();
-    let mut spawned = Command::new(program);
-    spawned.args(arguments).env_clear().envs(&order.environment);
-    streams.of(&mut spawned).map_err(|error| format!("cannot give it its terminal: {error}"))?;
-    let has_terminal = matches!(streams, Streams::Terminal(_));
-    before_exec(&mut spawned, enter(step, procs_files, user, order, has_terminal));
-    let child = spawned.spawn();
-    drop((spawned, ours));
-    child.map_err(|error| {
-        let mut last = Vec::new();
-        let _ = steps.read_to_end(&mut last);
-        explain(last.last().copied(), &error, program, order)
-    })
+    let mut entrances = cgroup.and_then(|cgroup| cgroup.entrances().ok()).unwrap_or_default();
+    let shim = getpid();
+    match entrances.fork().map_err(|error| format!("cannot start a process: {error}"))? {
+        Fork::Child => {
+            let mut report = step.try_clone();
+            let mut spawned = Command::new(program);
+            spawned.args(arguments).env_clear().envs(&order.environment);
+            let has_terminal = matches!(streams, Streams::Terminal(_));
+            let streams = connect(&mut spawned, streams, to_output, to_errors);
+            before_exec(&mut spawned, enter(step, shim, entrances, user, order, has_terminal));
+            let error = streams.map_or_else(|error| error, |()| spawned.exec());
+            let number = error.raw_os_error().unwrap_or(libc::EINVAL).to_le_bytes();
+            let _ = report.as_mut().map(|report| report.write_all(&[&[FAILED], &number[..]].concat()));
+            exit(EXIT_NOT_RUN)
+        }
+        Fork::Parent(pid) => {
+            drop((step, to_output, to_errors));
+            let Some((last, error)) = failure(steps) else {
+                return Ok(Child { pid, pipes: [output.map(OwnedFd::from), errors.map(OwnedFd::from)] });
+            };
+            let _ = waitpid(Some(pid), WaitOptions::empty());
+            Err(explain(last, &error, program, order))
+        }
+    }
+}
+
+/// Gives a new process its streams.
+fn connect(command: &mut Command, streams: Streams<'_>, output: Option<PipeWriter>, errors: Option<PipeWriter>) -> io::Result<()> {
+    let of = |pipe: Option<PipeWriter>| pipe.map_or_else(Stdio::null, Stdio::from);
+    match streams {
+        Streams::None | Streams::Pipes => command.stdin(Stdio::null()).stdout(of(output)).stderr(of(errors)),
+        Streams::Terminal(terminal) => command.stdin(terminal.try_clone()?).stdout(terminal.try_clone()?).stderr(terminal.try_clone()?),
+    };
+    Ok(())
+}
+
+/// Waits until a new process runs its program; its last step and the error if it does not.
+fn failure(mut steps: impl Read) -> Option<(Option<u8>, io::Error)> {
+    let mut told = Vec::new();
+    let _ = steps.read_to_end(&mut told);
+    let (begun, error) = told.split_last_chunk::<4>()?;
+    let begun = begun.strip_suffix(&[FAILED])?;
+    Some((begun.last().copied(), io::Error::from_raw_os_error(i32::from_le_bytes(*error))))
 }
 
 #[expect(unsafe_code, reason = "code between fork and exec")]
 fn before_exec(command: &mut Command, enter: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
-    // SAFETY: the shim has one thread, so no lock can be held by a thread that the new process lacks.
+    // SAFETY: it is run by a process with one thread, so no lock can be held by another one.
     unsafe { command.pre_exec(enter) };
 }
 
 /// Setup of the new process before exec.
 fn enter(
     mut steps: PipeWriter,
-    procs_files: Vec<File>,
+    shim: Pid,
+    entrances: Entrances,
     user: Option<Credentials>,
     order: &Order,
     has_terminal: bool,
 ) -> impl FnMut() -> io::Result<()> + use<> {
-    let (shim, folder, open_files, job_umask) = (getpid(), order.directory.clone(), order.open_files, order.job_umask());
+    let (folder, open_files, job_umask) = (order.directory.clone(), order.open_files, order.job_umask());
     move || {
         steps.write_all(&[Step::Session as u8])?;
-        for mut procs_file in &procs_files {
-            let _ = procs_file.write_all(b"0");
-        }
+        entrances.join();
         prefer_as_victim(JOB_OOM_SCORE);
         if open_files.is_some() {
             let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
@@ -156,9 +190,4 @@ fn explain(step: Option<u8>, error: &io::Error, program: &str, order: &Order) ->
 /// Sets the umask of this process.
 pub(super) fn set_umask(of_job: Umask) {
     umask(Mode::from_raw_mode(of_job.bits().into()));
-}
-
-/// The pid of a child.
-pub(super) fn pid(child: &Child) -> Option<Pid> {
-    Pid::from_raw(child.id().try_into().ok()?)
 }

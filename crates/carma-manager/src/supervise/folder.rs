@@ -93,6 +93,11 @@ impl Supervisor {
         Self { guard, shim, cgroup: cgroup.map(|cgroup| cgroup.folders().clone()) }
     }
 
+    /// The name of its control group.
+    pub(super) fn cgroup_name(&self) -> Option<&str> {
+        self.cgroup.as_deref()?.file_name()?.to_str()
+    }
+
     /// Its control groups, if they still exist.
     pub(super) fn cgroup(&self) -> Option<Cgroup> {
         Cgroup::at(self.cgroup.as_ref()?)

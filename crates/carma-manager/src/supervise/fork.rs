@@ -1,22 +1,14 @@
-//! Forks of a supervisor: its shim, and processes with the rights of the job's user.
-//!
-//! Files that the user controls are used only by such processes: one that blocks delays nothing else, and quotas and reserved blocks of the disk hold.
+//! Forks, and the files that a forked process keeps.
 
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::process::exit;
 use std::time::Instant;
 
-use nix::sys::signal::SigSet;
 use nix::unistd::{ForkResult, close, dup2_stdin, fork};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Pid;
-
-use super::child::{JOB_OOM_SCORE, prefer_as_victim, set_umask};
-use crate::attempt::Order;
-use crate::credentials::Credentials;
 
 /// The side of a fork.
 pub(super) enum Fork {
@@ -33,6 +25,41 @@ pub(super) fn split() -> io::Result<Fork> {
     }
 }
 
+/// Forks a process into a control group of version 2.
+pub(super) fn split_into(group: BorrowedFd<'_>) -> io::Result<Fork> {
+    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+    /// The arguments of the kernel, all of them numbers.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Arguments {
+        flags: u64,
+        pidfd: u64,
+        child_tid: u64,
+        parent_tid: u64,
+        exit_signal: u64,
+        stack: u64,
+        stack_size: u64,
+        tls: u64,
+        set_tid: u64,
+        set_tid_size: u64,
+        cgroup: u64,
+    }
+    let exit_signal = libc::SIGCHLD.cast_unsigned().into();
+    let cgroup = group.as_raw_fd().cast_unsigned().into();
+    let arguments = Arguments { flags: CLONE_INTO_CGROUP, exit_signal, cgroup, ..Arguments::default() };
+    match clone3((&raw const arguments).cast(), size_of::<Arguments>()) {
+        0 => Ok(Fork::Child),
+        pid => i32::try_from(pid).ok().and_then(Pid::from_raw).map(Fork::Parent).ok_or_else(io::Error::last_os_error),
+    }
+}
+
+#[expect(unsafe_code, reason = "the C library's fork takes no control group")]
+fn clone3(arguments: *const libc::c_void, size: usize) -> libc::c_long {
+    // SAFETY: without a stack and shared memory it is a fork, of a process with one thread. The C library does not learn the child's number, which
+    // only its signals to itself need.
+    unsafe { libc::syscall(libc::SYS_clone3, arguments, size) }
+}
+
 /// Closes all files except the first three and these.
 pub(super) fn close_files_except(kept: &[BorrowedFd<'_>]) {
     let kept: Vec<i32> = kept.iter().map(AsRawFd::as_raw_fd).collect();
@@ -46,24 +73,6 @@ pub(super) fn close_files_except(kept: &[BorrowedFd<'_>]) {
 /// Replaces standard input by an empty one.
 pub(super) fn close_standard_input() -> io::Result<()> {
     Ok(dup2_stdin(File::open("/dev/null")?)?)
-}
-
-/// Forks a process with the rights and the umask of the job's user, and with these files only. It does its work and ends. The caller must have one
-/// thread.
-pub(super) fn fork_as_user(order: &Order, files: &[BorrowedFd<'_>], work: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
-    let user = order.user.as_ref().map(Credentials::of).transpose()?;
-    match split()? {
-        Fork::Parent(pid) => Ok(pid),
-        Fork::Child => {
-            // It holds no lock of the supervisor, and no end of another pipe.
-            close_files_except(files);
-            prefer_as_victim(JOB_OOM_SCORE);
-            let entered =
-                SigSet::empty().thread_set_mask().map_err(io::Error::from).and_then(|()| user.map_or(Ok(()), |user| user.assume()));
-            order.job_umask().into_iter().for_each(set_umask);
-            exit(i32::from(entered.and_then(|()| work()).is_err()))
-        }
-    }
 }
 
 /// Whether a file is ready before this time.

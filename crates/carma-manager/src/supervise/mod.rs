@@ -11,8 +11,8 @@
 //! The manager locks the folder before it requests anything, and guard and shim get the lock. It is free only when all of them are gone: an attempt
 //! whose lock is free and that has no recorded exit is lost, and never starts again. The lock works on local disks only.
 //!
-//! An attempt has few files: `lock`, `order.json`, `shim.pid` (guard, shim and control group) and `exit.json`. Logs are made with their first line, and
-//! processes of the user are forked only for what the order needs.
+//! An attempt has few files: `lock`, `order.json`, `shim.pid` (guard, shim and control group), `progress` and `exit.json`. Logs are made with their first
+//! line, and processes of the user are forked only for what the order needs.
 //!
 //! The record of the exit survives a crash of the manager. It survives a power cut if the manager was gone when the job ended: then the shim syncs it.
 //! A manager that is there writes the end into its own store before it acts, and that write is synced.
@@ -38,6 +38,7 @@ mod console;
 mod dispositions;
 mod folder;
 mod fork;
+mod fork_as_user;
 mod guard;
 mod launch_server;
 mod lifeline;

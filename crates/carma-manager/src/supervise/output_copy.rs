@@ -17,7 +17,8 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::ioctl_fionbio;
 use rustix::process::Pid;
 
-use super::fork::{fork_as_user, is_ready};
+use super::fork::is_ready;
+use super::fork_as_user::fork_as_user;
 use crate::attempt::Order;
 
 /// A file that takes nothing for this long, such as a pipe without a reader or a file on a dead server, gets no more output.

@@ -23,8 +23,7 @@ impl Owners {
     pub fn of<'a>(attempts: impl IntoIterator<Item = (AttemptId, &'a Supervised)>) -> Self {
         let mut owners = Self::default();
         for (attempt, supervised) in attempts {
-            let cgroup = supervised.cgroup().and_then(|cgroup| cgroup.path().file_name()?.to_str());
-            owners.cgroups.extend(cgroup.map(|name| (name.to_owned(), attempt)));
+            owners.cgroups.extend(supervised.cgroup_name().map(|name| (name.to_owned(), attempt)));
             owners.shims.extend(supervised.shim().map(|shim| (shim, attempt)));
             let container = supervised.folder().container_name();
             owners.has_nameless |= container.is_none() && supervised.folder().container_folder().exists();

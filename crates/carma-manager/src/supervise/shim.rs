@@ -2,15 +2,15 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::process::{WaitOptions, waitpid};
 
 use super::cgroup::Cgroup;
-use super::child::{Streams, pid, start};
+use super::child::{Child, Streams, start};
 use super::console::Console;
 use super::folder::{AttemptFolder, ReservedExit, owned};
 use super::log::BoundedLog;
@@ -68,9 +68,9 @@ pub(super) fn clean_up(order: &Order, cgroup: Option<&Cgroup>) {
     if let Some(command) = &order.afterwards {
         let order = Order { directory: "/".into(), ..order.clone() };
         match start(&order, command, Streams::None, None) {
-            Ok(mut child) => {
+            Ok(child) => {
                 let until = Instant::now() + CLEANUP_TIMEOUT;
-                while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
+                while matches!(waitpid(Some(child.pid), WaitOptions::NOHANG), Ok(None)) && Instant::now() < until {
                     thread::sleep(Duration::from_millis(5));
                 }
             }
@@ -98,12 +98,11 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, processes
     let console = console.map_err(|error| cannot("make its terminal", error))?;
 
     let terminal = console.as_ref().and_then(Console::job_side);
-    let mut child = start(order, &order.command, terminal.map_or(Streams::Pipes, Streams::Terminal), cgroup)?;
-    let job = pid(&child).ok_or("the kernel gave it no pid")?;
+    let Child { pid: job, pipes: [output_pipe, errors_pipe] } =
+        start(order, &order.command, terminal.map_or(Streams::Pipes, Streams::Terminal), cgroup)?;
     let printed = console.as_ref().map(Console::output).transpose().map_err(|error| cannot("read its terminal", error))?;
-    let pipes = [printed.or_else(|| child.stdout.take().map(OwnedFd::from)), child.stderr.take().map(OwnedFd::from)];
-    let streams = pipes.into_iter().zip([output, errors]).map(|(pipe, log)| Stream::new(pipe, log));
-    let running = RunningJob::new(folder, job, streams.collect(), processes, console, SignalPlan::new(job, order, cgroup));
+    let streams = vec![Stream::new(printed.or(output_pipe), output), Stream::new(errors_pipe, errors)];
+    let running = RunningJob::new(folder, job, streams, processes, console, SignalPlan::new(job, order, cgroup));
     let mut running = running.leased(order.lease.as_deref());
     let exit = running.serve(&asked);
     // The others' output until their end belongs to the log. Foreign processes that hold the pipe are not waited for.

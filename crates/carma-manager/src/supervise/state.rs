@@ -87,7 +87,7 @@ pub struct Supervised {
     folder: AttemptFolder,
     guard: Option<Arc<OwnedFd>>,
     shim: Option<(i32, Arc<OwnedFd>)>,
-    cgroup: Option<Cgroup>,
+    recorded: Supervisor,
 }
 
 impl Supervised {
@@ -95,7 +95,7 @@ impl Supervised {
         let guard = supervisor.guard.map(handle).transpose()?.flatten();
         let shim = supervisor.shim.map(|shim| Ok::<_, io::Error>(handle(shim)?.map(|handle| (shim.pid, handle)))).transpose()?.flatten();
         let someone = guard.is_some() || shim.is_some();
-        Ok(someone.then(|| Self { folder: folder.clone(), guard, shim, cgroup: supervisor.cgroup() }))
+        Ok(someone.then(|| Self { folder: folder.clone(), guard, shim, recorded: supervisor.clone() }))
     }
 
     /// Its folder.
@@ -120,7 +120,7 @@ impl Supervised {
 
     /// The pids of its processes, without those of a container.
     pub fn processes(&self) -> Vec<i32> {
-        let members = self.cgroup.as_ref().map(Cgroup::members).unwrap_or_default();
+        let members = self.recorded.cgroup().as_ref().map(Cgroup::members).unwrap_or_default();
         if members.is_empty() { self.shim().map(descendants).unwrap_or_default() } else { members }
     }
 
@@ -147,8 +147,14 @@ impl Supervised {
         self.shim.as_ref().map(|(pid, _)| *pid)
     }
 
-    pub(crate) fn cgroup(&self) -> Option<&Cgroup> {
-        self.cgroup.as_ref()
+    /// Its control group.
+    pub(crate) fn cgroup(&self) -> Option<Cgroup> {
+        self.recorded.cgroup()
+    }
+
+    /// The name of its control group.
+    pub(super) fn cgroup_name(&self) -> Option<&str> {
+        self.recorded.cgroup_name()
     }
 }
 

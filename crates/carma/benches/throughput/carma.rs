@@ -81,6 +81,10 @@ pub(super) fn submit(client: &mut Client, job: JobRequest, array: Option<Vec<u32
     client.submit(&Submission { job, array, parameters: Vec::new() }).unwrap()
 }
 
+/// What both ways of submitting offer.
+const GUARANTEES: &str =
+    "each job and each end is synced before it is acknowledged; jobs outlive the manager, and a killed supervisor leaves nothing";
+
 /// Jobs come from a pool of connections, one by one on each.
 pub(super) struct Pool(pub(super) Manager);
 
@@ -94,6 +98,10 @@ impl Pool {
 impl Contender for Pool {
     fn name(&self) -> &'static str {
         "carma, from a pool of 16 connections"
+    }
+
+    fn guarantees(&self) -> &'static str {
+        GUARANTEES
     }
 
     fn submit(&self, jobs: usize, command: &str) {
@@ -111,6 +119,10 @@ pub(super) struct Submits(pub(super) Manager);
 impl Contender for Submits {
     fn name(&self) -> &'static str {
         "carma submit, 16 at a time"
+    }
+
+    fn guarantees(&self) -> &'static str {
+        GUARANTEES
     }
 
     fn submit(&self, jobs: usize, command: &str) {

@@ -20,6 +20,10 @@ pub(super) fn accepted(folder: &Path) {
     let began = Instant::now();
     pool.submit_each(JOBS, &held);
     println!("\naccepted, each on the disk: {:.0} jobs/s", JOBS as f64 / began.elapsed().as_secs_f64());
+    let mut submit = pool.0.command(&["submit", "--gpus", "0", "--hold", "--", "true"]);
+    let mut times: Vec<Duration> = (0..101).map(|_| timed(|| assert!(submit.status().unwrap().success()))).collect();
+    times.sort_unstable();
+    println!("carma submit of one job, from exec to exit: {} in the middle, at most {}", milliseconds(times[50]), milliseconds(times[100]));
 }
 
 /// The gap between two jobs on one slot.

@@ -1,7 +1,5 @@
-//! A thousand trivial jobs, from the first submit to the last end, beside pueue and task-spooler in the same run; then the cost of a hundred thousand
-//! waiting jobs, and the gap between two jobs.
-//!
-//! CARMA stores a job before it acknowledges it, and its end before the next one starts; task-spooler stores nothing.
+//! A thousand trivial jobs (`JOBS` sets another number), from the first submit to the last end, beside pueue and task-spooler in the same run; then the
+//! cost of a hundred thousand waiting jobs, and the gap between two jobs.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
@@ -17,7 +15,6 @@ use std::time::{Duration, Instant};
 use carma::{Manager, Pool, Submits};
 use peers::{Pueue, TaskSpooler};
 
-const JOBS: usize = 1_000;
 /// Concurrent jobs of each system.
 const AT_ONCE: u32 = 4;
 /// Concurrent submitters.
@@ -26,6 +23,8 @@ const SUBMITTERS: usize = 16;
 /// A system that runs jobs.
 trait Contender {
     fn name(&self) -> &'static str;
+    /// What is on the disk when, and which processes jobs depend on.
+    fn guarantees(&self) -> &'static str;
     /// Submits this many jobs with a shell command; returns when all are accepted.
     fn submit(&self, jobs: usize, command: &str);
     /// Waits until it reports that all have ended.
@@ -33,23 +32,24 @@ trait Contender {
 }
 
 fn main() {
+    let jobs = std::env::var("JOBS").map_or(1_000, |jobs| jobs.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| {
         let place = folder.path().join(name);
         fs::create_dir(&place).unwrap();
         place
     };
-    println!("\n{JOBS} trivial jobs, {AT_ONCE} at once");
+    println!("\n{jobs} trivial jobs, {AT_ONCE} at once; load {}", fs::read_to_string("/proc/loadavg").unwrap().trim());
     println!("{:<46} {:>10} {:>14} {:>7} {:>7}", "", "submits/s", "start to end", "x rate", "x time");
     let limit = format!("[manager.limits]\ncpu_jobs = {AT_ONCE}\n");
-    let reference = run(&Pool(Manager::start(&place("pool"), &limit)), None);
-    run(&Submits(Manager::start(&place("submits"), &limit)), Some(&reference));
+    let reference = run(&Pool(Manager::start(&place("pool"), &limit)), jobs, None);
+    run(&Submits(Manager::start(&place("submits"), &limit)), jobs, Some(&reference));
     match Pueue::start(&place("pueue"), AT_ONCE) {
-        Some(pueue) => drop(run(&pueue, Some(&reference))),
+        Some(pueue) => drop(run(&pueue, jobs, Some(&reference))),
         None => println!("pueue is not in PATH: not compared (make bench-peers)"),
     }
     match TaskSpooler::start(&place("spooler"), AT_ONCE) {
-        Some(spooler) => drop(run(&spooler, Some(&reference))),
+        Some(spooler) => drop(run(&spooler, jobs, Some(&reference))),
         None => println!("tsp is not in PATH: not compared (make bench-peers)"),
     }
     crowd::accepted(&place("accepted"));
@@ -63,12 +63,12 @@ struct Measured {
     took: Duration,
 }
 
-fn run(contender: &dyn Contender, reference: Option<&Measured>) -> Measured {
+fn run(contender: &dyn Contender, jobs: usize, reference: Option<&Measured>) -> Measured {
     let marks = tempfile::NamedTempFile::new().unwrap();
     let began = Instant::now();
-    contender.submit(JOBS, &format!("echo >> {}", marks.path().display()));
-    let rate = JOBS as f64 / began.elapsed().as_secs_f64();
-    wait_for_marks(marks.path(), JOBS);
+    contender.submit(jobs, &format!("echo >> {}", marks.path().display()));
+    let rate = jobs as f64 / began.elapsed().as_secs_f64();
+    wait_for_marks(marks.path(), jobs);
     contender.settle();
     let measured = Measured { rate, took: began.elapsed() };
     let reference = reference.unwrap_or(&measured);
@@ -79,6 +79,7 @@ fn run(contender: &dyn Contender, reference: Option<&Measured>) -> Measured {
         rate / reference.rate,
         measured.took.as_secs_f64() / reference.took.as_secs_f64()
     );
+    println!("    {}", contender.guarantees());
     measured
 }
 

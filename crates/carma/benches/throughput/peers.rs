@@ -39,6 +39,10 @@ impl Contender for Pueue {
         "pueue add, 16 at a time"
     }
 
+    fn guarantees(&self) -> &'static str {
+        "the queue is a file; jobs are children of the daemon"
+    }
+
     fn submit(&self, jobs: usize, command: &str) {
         share_out(jobs, |_| assert!(self.client(&["add", "--", command])));
     }
@@ -74,6 +78,10 @@ impl TaskSpooler {
 impl Contender for TaskSpooler {
     fn name(&self) -> &'static str {
         "tsp, 16 at a time"
+    }
+
+    fn guarantees(&self) -> &'static str {
+        "nothing is stored or supervised: the queue is in memory, and each client runs its own job"
     }
 
     fn submit(&self, jobs: usize, command: &str) {

@@ -2,11 +2,12 @@
 
 mod abandoned;
 mod device_filter;
+mod entrances;
 mod hierarchy;
 mod leaf;
 mod limits;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -17,6 +18,7 @@ use rustix::fs::{FsWord, statfs};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 pub(crate) use self::abandoned::remove_abandoned;
+pub(super) use self::entrances::Entrances;
 pub(super) use self::hierarchy::Hierarchies;
 pub use self::leaf::prepare_own_group;
 pub use self::limits::{Enforced, GroupVersion};
@@ -82,9 +84,9 @@ impl Cgroup {
         self.enforced
     }
 
-    /// The files to which a process writes "0" to join.
-    pub(super) fn procs_files(&self) -> io::Result<Vec<File>> {
-        self.all().map(|folder| OpenOptions::new().write(true).open(folder.join("cgroup.procs"))).collect()
+    /// Opens its entrances.
+    pub(super) fn entrances(&self) -> io::Result<Entrances> {
+        Entrances::open(self.all())
     }
 
     /// All processes in it and in the groups below.

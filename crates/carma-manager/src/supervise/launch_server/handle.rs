@@ -24,6 +24,8 @@ use crate::supervise::lifeline::Lifeline;
 pub const THIS_PROGRAM: &str = "/proc/self/exe";
 /// How long supervisors may take to begin.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// A killed process closes its files one after the other, within this time.
+const DEATH: Duration = Duration::from_millis(100);
 
 /// Why the launch server started no supervisors.
 #[derive(Debug, Error)]
@@ -44,7 +46,7 @@ pub enum LaunchServerError {
     Silent,
     /// The supervisors did not begin.
     #[error("the shim did not start: {0}")]
-    NotBegun(#[from] ShimError),
+    NotBegun(ShimError),
 }
 
 /// Starts supervisors of attempts, by a process of its own that runs from the first of them on. It is killed when this is dropped; attempts continue.
@@ -78,27 +80,46 @@ impl LaunchServer {
 
     /// Starts the supervisors of an attempt. Returns when they run independently, or did not begin.
     pub(crate) fn start_supervisors(&self, folder: &AttemptFolder, lock: &File) -> Result<(), LaunchServerError> {
-        let (answer, theirs) = io::pipe()?;
-        self.request(folder.path(), lock, &theirs)?;
-        drop(theirs);
-        if !is_ready(&answer, PollFlags::IN, Instant::now() + TIMEOUT) {
-            // It may be stopped: the next request goes to a new one.
-            *self.process() = None;
-            return Err(LaunchServerError::Silent);
+        let (server, begun) = self.request(folder, lock)?;
+        match begun {
+            // It was killed with the request in its socket. A shim records itself before it runs anything.
+            Err(LaunchServerError::NotBegun(ShimError::Vanished)) if self.is_gone(server) && matches!(folder.supervisor(), Ok(None)) => {
+                self.request(folder, lock)?.1
+            }
+            begun => begun,
         }
-        Ok(read_answer(answer)?)
     }
 
-    fn request(&self, folder: &Path, lock: &File, answer: &PipeWriter) -> Result<(), LaunchServerError> {
+    /// Sends a request. Answers which process took it, and whether the supervisors have begun.
+    fn request(&self, folder: &AttemptFolder, lock: &File) -> Result<(u32, Result<(), LaunchServerError>), LaunchServerError> {
+        let (answer, theirs) = io::pipe()?;
+        let server = self.send(folder.path(), lock, &theirs)?;
+        drop(theirs);
+        if is_ready(&answer, PollFlags::IN, Instant::now() + TIMEOUT) {
+            return Ok((server, read_answer(answer).map_err(LaunchServerError::NotBegun)));
+        }
+        // It may be stopped: the next request goes to a new one.
+        *self.process() = None;
+        Err(LaunchServerError::Silent)
+    }
+
+    fn send(&self, folder: &Path, lock: &File, answer: &PipeWriter) -> Result<u32, LaunchServerError> {
         let mut process = self.process();
         if let Some(process) = &*process
             && send(&process.socket, folder, lock, answer).is_ok()
         {
-            return Ok(());
+            return Ok(process.child.id());
         }
         // It was not started yet, or was killed.
         let process = process.insert(self.run().map_err(|source| LaunchServerError::NotRun { program: self.program.clone(), source })?);
-        Ok(send(&process.socket, folder, lock, answer)?)
+        send(&process.socket, folder, lock, answer)?;
+        Ok(process.child.id())
+    }
+
+    /// Whether the process with this pid has ended, or is about to.
+    fn is_gone(&self, pid: u32) -> bool {
+        let ends = |process: &ServerProcess| is_ready(&process.socket, PollFlags::empty(), Instant::now() + DEATH);
+        self.process().as_ref().is_none_or(|process| process.child.id() != pid || ends(process))
     }
 
     fn run(&self) -> io::Result<ServerProcess> {

@@ -12,6 +12,10 @@ use carma_testing::slurm::Options;
 
 use super::lab::{Lab, is_alive, program, signal};
 
+fn parent(pid: u32) -> u32 {
+    fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().rsplit(") ").next().unwrap().split(' ').nth(1).unwrap().parse().unwrap()
+}
+
 #[test]
 fn jobs_of_a_killed_agent_end_and_start_again() {
     let lab = need!(Lab::new());
@@ -22,8 +26,12 @@ fn jobs_of_a_killed_agent_end_and_start_again() {
     assert_eq!(agents.len(), 1);
     let folder = std::env::temp_dir().join(format!("{}-{}", lab.servers()[0]["pilot"].as_str().unwrap(), agents[0]));
     assert!(folder.join("agent.lock").exists());
+    // The shim is the parent of the job, the guard that of the shim, and the launch server that of the guard.
+    let server = parent(parent(parent(process)));
+    assert_eq!(parent(server), agents[0]);
     signal(agents[0], "KILL");
     lab.until("its job dies with it", || !is_alive(process));
+    lab.until("its launch server dies with it", || !is_alive(server));
     assert!(lab.starts(job).len() == 1, "and is not put back before the lease has run out");
     assert_eq!(lab.finished(job), 2);
     let shown = lab.text(&["show", &job.to_string()]);
@@ -37,11 +45,7 @@ fn jobs_of_a_killed_agent_end_also_without_their_guards() {
     lab.pool(&[]);
     let job = lab.submit(&[], "test $CARMA_ATTEMPT = 1 && sleep 600; true");
     let process = lab.started(job, 1);
-    // The shim is the parent of the job, and the guard that of the shim.
-    let parent = |pid: u32| {
-        fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().rsplit(") ").next().unwrap().split(' ').nth(1).unwrap().parse().unwrap()
-    };
-    let guard: u32 = parent(parent(process));
+    let guard = parent(parent(process));
     signal(guard, "KILL");
     lab.until("the guard is gone", || !is_alive(guard));
     assert!(is_alive(process), "the shim goes on");
