@@ -1,9 +1,11 @@
 //! `carma replay`: submits a trace to a running manager at its recorded times, and reports the results.
 
+mod emulated;
 mod figures;
 mod follow;
 mod plan;
 mod prediction;
+mod side_by_side;
 pub(crate) mod table;
 
 use std::io::Write;
@@ -14,11 +16,13 @@ use carma_manager::api::{Status, TimedUpdate, Update};
 use carma_manager::client::Client;
 use carma_manager::store::Phase;
 use carma_sim::trace::ReadLimits;
-use carma_sim::{Catalogue, Estimator, Trace};
+use carma_sim::{Catalogue, Estimator, Servers, Trace};
 use clap::Args;
 
+pub(crate) use emulated::{EmulatedManager, RunUpdate, STOPPED, stopped_by_signals};
 pub(crate) use figures::{Figures, record};
-pub(crate) use follow::{ReplayUpdate, Replayed, replay};
+pub(crate) use follow::Replayed;
+use follow::{ReplayUpdate, replay};
 pub(crate) use plan::{Planned, Training};
 #[cfg(test)]
 pub(crate) use prediction::simulated_runs;
@@ -32,18 +36,23 @@ use crate::progress::bar;
 use crate::simulate::memory_estimator;
 use crate::submit::caller;
 use carma_format::count;
+use side_by_side::SideBySide;
 use table::Column;
+
+/// How much faster the time of GPUs passes that are emulated for a run.
+const EMULATED_SPEED: f64 = 60.0;
 
 #[derive(Debug, Args)]
 #[command(after_help = "On emulated GPUs each job is a carma emu train of its workload. On real ones, a \
 task file (.rad) is submitted with its own command; other traces say nothing that \
 could be run there.\n\n\
-Example:\n  carma emu up --speed 60 && carma up --detach\n  carma replay trace.csv --against exclusive")]
+Examples:\n  carma emu up --speed 60 && carma up --detach\n  carma replay trace.csv --against exclusive\n\n  carma replay trace.csv --emulated 4xA100-40GB --policies exclusive,magm,carma")]
 pub(crate) struct Arguments {
     /// The trace, in any of the forms that `carma trace` reads.
     trace: PathBuf,
     /// Submit so many times faster than the trace says [default: as much faster as
-    /// the time of the manager's GPUs passes, which is 1 for real ones].
+    /// the time of the manager's GPUs passes, which is 1 for real ones]. With
+    /// --emulated the GPUs' time passes as fast [default: 60].
     #[arg(long, value_parser = speed, allow_negative_numbers = true)]
     speed: Option<f64>,
     /// How much memory jobs declare: none, oracle (their measured peak), or a
@@ -57,6 +66,16 @@ pub(crate) struct Arguments {
     /// and show it beside.
     #[arg(long, value_name = "POLICY")]
     against: Option<String>,
+    /// Start a manager of its own for each policy, on these emulated GPUs, and show
+    /// what was measured beside what is simulated. No manager has to run.
+    #[arg(long, value_name = "SERVERS", conflicts_with_all = ["against", "host"])]
+    emulated: Option<Servers>,
+    /// The policies, as `carma compare` takes them; ratios are to the first.
+    #[arg(long, value_delimiter = ',', default_value = "exclusive,magm,carma", requires = "emulated")]
+    policies: Vec<String>,
+    /// Runs of each policy.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100), requires = "emulated")]
+    runs: u64,
     /// The same seed gives jobs the same run times and start-ups.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -78,6 +97,9 @@ fn speed(text: &str) -> Result<f64, String> {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let catalogue = arguments.catalogue.load()?;
     let estimator = memory_estimator(&arguments.estimator, arguments.estimates.as_deref(), &catalogue)?;
+    if let Some(servers) = &arguments.emulated {
+        return arguments.side_by_side(servers, &catalogue, &estimator, output);
+    }
     let client = &mut arguments.manager.connect()?;
     let status = client.status()?;
     ensure!(!status.observes, "the manager observes and launches nothing: no job would ever end");
@@ -115,8 +137,20 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 }
 
 impl Arguments {
+    fn training<'a>(&'a self, catalogue: &'a Catalogue, estimator: &'a Estimator) -> Training<'a> {
+        Training { catalogue, files: self.catalogue.files(), estimator, seed: self.seed }
+    }
+
+    fn side_by_side(&self, servers: &Servers, catalogue: &Catalogue, estimator: &Estimator, output: &mut impl Write) -> Result<()> {
+        let trace = Trace::read(&self.trace, catalogue, &ReadLimits::default())?;
+        report_skipped(&trace);
+        let name = &self.trace.file_name().unwrap_or_default().to_string_lossy();
+        let (training, speed) = (self.training(catalogue, estimator), self.speed.unwrap_or(EMULATED_SPEED));
+        SideBySide { name, trace: &trace, training, servers, speed, runs: self.runs }.run(&self.policies, self.json, output)
+    }
+
     fn plan(&self, status: &Status, trace: Option<&Trace>, catalogue: &Catalogue, estimator: &Estimator) -> Result<Vec<Planned>> {
-        let training = Training { catalogue, files: self.catalogue.files(), estimator, seed: self.seed };
+        let training = self.training(catalogue, estimator);
         match trace {
             None => plan::task_file(&self.trace, &caller()?),
             Some(trace) if status.emulated => training.plan(trace, &caller()?),
