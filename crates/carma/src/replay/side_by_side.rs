@@ -112,17 +112,23 @@ impl SideBySide<'_> {
                 ],
                 output,
             )?;
-            outside.extend(table::outside(&measured, (&least, &most)).into_iter().map(|figure| format!("{policy}, {figure}")));
+            let figures = table::outside(&measured, (&least, &most));
+            if !figures.is_empty() {
+                outside.push(format!("{policy}: {}", figures.join(", ")));
+            }
         }
         let first = results.first().map_or("", |first| first.policy.as_str());
         let means = if self.runs == 1 { "one run" } else { "the mean of the runs" };
-        let range =
-            if outside.is_empty() { "Every measured figure is".to_owned() } else { format!("Not {}: all others are", outside.join("; ")) };
         let about = format!(
             "measured: {means}, by training-like processes under a manager on emulated GPUs, whose time passes {} times as fast as ours. simulated: \
-             the mean, the least and the most of {SEEDS} seeds. ratio: measured, against {first}. {range} between least and most.",
+             the mean, the least and the most of {SEEDS} seeds. ratio: measured, against {first}.",
             self.speed
         );
-        Ok(writeln!(output, "\n{}", wrapped(&about))?)
+        writeln!(output, "\n{}", wrapped(&about))?;
+        if outside.is_empty() {
+            writeln!(output, "\nAll measured figures are between least and most.")?;
+        }
+        outside.iter().try_for_each(|outside| writeln!(output, "\n{}", wrapped(&format!("Outside the simulated range, {outside}."))))?;
+        Ok(())
     }
 }
