@@ -33,7 +33,7 @@ section! {
         drain: f64 [0.0..=1.0] = 0.0, Carma: 0.025, Throughput: 0.07, Response: 0.0;
         /// GPUs that are predicted to be free within its length are kept for the head of the queue once it has waited for this many times its length.
         /// 0: never.
-        stretch: f64 [0.0..=1000.0] = 0.0, Carma: 0.6, Throughput: 0.5, Response: 0.0;
+        stretch: f64 [0.0..=1000.0] = 0.0, Carma: 0.7, Throughput: 0.5, Response: 0.0;
         /// Time between asking a job to stop and killing it.
         grace: Seconds [0.0..=3600.0] = Seconds::from_secs(30);
     }

@@ -108,7 +108,8 @@ impl Scheduler {
             return;
         }
         let devices = placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
-        let mut attempts: Vec<AttemptId> = devices.flat_map(|device| &device.tenants).map(|tenant| tenant.attempt).collect();
+        let with_work = devices.flat_map(|device| &device.tenants).filter(|tenant| tenant.work.is_some());
+        let mut attempts: Vec<AttemptId> = with_work.map(|tenant| tenant.attempt).collect();
         attempts.sort_unstable();
         attempts.dedup();
         for attempt in attempts {

@@ -38,11 +38,12 @@ impl Scheduler {
         }
         let (longest, others) = self.queues.main.longest()?;
         let rest = (others + self.backlog.left(now)) as f64 / gpus as f64;
+        let urgency = 1.0 - rest / (share * longest.length.milliseconds() as f64);
         // A job that is due is not passed by one that has waited for a shorter time.
         let since = |job: JobId| self.jobs.get(&job).and_then(|job| job.state.waits_since());
-        let may_pass = self.queues.head().is_none_or(|first| !self.is_due(first, now) || since(longest.job) <= since(first));
-        let urgency = 1.0 - rest / (share * longest.length.milliseconds() as f64);
-        (may_pass && urgency >= 0.0).then_some((longest.job, urgency))
+        let may_pass = || self.queues.head().is_none_or(|first| !self.is_due(first, now) || since(longest.job) <= since(first));
+        // With a long queue it is mostly not urgent, and no job has to be looked at.
+        (urgency >= 0.0 && may_pass()).then_some((longest.job, urgency))
     }
 
     /// Whether GPUs are kept for the head whatever it costs: it has waited for long, or is to be recovered.

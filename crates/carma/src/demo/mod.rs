@@ -1,31 +1,25 @@
 //! `carma demo`: two managers run the same jobs on emulated GPUs; one runs one job per GPU, the other shares GPUs.
 
-mod manager;
 mod screen;
 mod summary;
 mod timeline;
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use carma_core::{JobId, MiB, Settings};
-use carma_manager::api::TimedUpdate;
-use carma_manager::store::UnixMillis;
 use carma_manager::submission::Caller;
 use carma_sim::trace::ReadLimits;
 use carma_sim::{Catalogue, Estimates, Estimator, Servers, Trace, Workload};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::configuration::ConfigArguments;
-use crate::replay::{Figures, Planned, ReplayUpdate, Replayed, Training, predict, replay};
+use crate::replay::{EmulatedManager, Figures, Planned, Replayed, RunUpdate, STOPPED, Training, predict, stopped_by_signals};
 use crate::submit::caller;
-use manager::DemoManager;
 use screen::{RunView, Screen};
 
 /// The workload whose job declares a third of the memory it needs.
@@ -88,32 +82,12 @@ impl Scenario {
     }
 }
 
-/// A report of one run.
-enum RunUpdate {
-    Job(TimedUpdate),
-    /// Everything before this time was reported.
-    Until(UnixMillis),
-    Finished(Result<Replayed>),
-}
-
-impl From<ReplayUpdate<'_>> for RunUpdate {
-    fn from(update: ReplayUpdate<'_>) -> Self {
-        match update {
-            ReplayUpdate::Job(change) => Self::Job(change.clone()),
-            ReplayUpdate::Until(at) => Self::Until(at),
-        }
-    }
-}
-
 /// Runs the jobs under both managers at the same time, shows the events, and compares the results.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let sharing = arguments.rules.settings()?;
     let exclusive = exclusive(&sharing);
     let scenario = Scenario::new(arguments.gpus, arguments.speed.into())?;
-    let stopped = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stopped)).context("cannot handle signals")?;
-    }
+    let stopped = stopped_by_signals()?;
     let policy = policy(&sharing)?;
     let seconds = scenario.predict(&exclusive)?.makespan / scenario.speed;
     writeln!(
@@ -129,8 +103,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     output.flush()?;
     let record = arguments.event_log.as_ref().map(std::path::absolute).transpose()?;
     let managers = [
-        DemoManager::start(&scenario.servers, scenario.speed, &exclusive, None)?,
-        DemoManager::start(&scenario.servers, scenario.speed, &sharing, record.as_deref())?,
+        EmulatedManager::start(&scenario.servers, scenario.speed, &exclusive, None)?,
+        EmulatedManager::start(&scenario.servers, scenario.speed, &sharing, record.as_deref())?,
     ];
     let titles = ["exclusive: one job per GPU".to_owned(), format!("sharing: {policy}")];
     let shown = show(&scenario, &managers, titles, &stopped, output);
@@ -156,7 +130,7 @@ fn policy(sharing: &Settings) -> Result<String> {
 /// Shows both runs until they have ended.
 fn show(
     scenario: &Scenario,
-    managers: &[DemoManager; 2],
+    managers: &[EmulatedManager; 2],
     titles: [String; 2],
     stopped: &AtomicBool,
     output: &mut impl Write,
@@ -164,7 +138,8 @@ fn show(
     let (sender, updates) = channel();
     for (run, manager) in managers.iter().enumerate() {
         let planned = scenario.plan(&Caller { directory: manager.folder().to_owned(), ..caller()? })?;
-        start(run, manager, planned, scenario.speed, sender.clone())?;
+        let updates = sender.clone();
+        manager.replay(planned, scenario.speed, move |update| drop(updates.send((run, update))))?;
     }
     let [exclusive, sharing] = titles;
     let clients = [managers[0].client()?, managers[1].client()?];
@@ -172,17 +147,6 @@ fn show(
     let replayed = follow(&updates, &mut screen, stopped)?;
     screen.clear()?;
     Ok(replayed)
-}
-
-/// Starts one run in its own thread.
-fn start(run: usize, manager: &DemoManager, planned: Vec<Planned>, speed: f64, updates: Sender<(usize, RunUpdate)>) -> Result<()> {
-    let mut client = manager.client()?;
-    let replays = move || {
-        let replayed = replay(&mut client, &planned, speed, |update| drop(updates.send((run, update.into()))));
-        let _ = updates.send((run, RunUpdate::Finished(replayed)));
-    };
-    thread::Builder::new().name("replay".to_owned()).spawn(replays)?;
-    Ok(())
 }
 
 fn follow(updates: &Receiver<(usize, RunUpdate)>, screen: &mut Screen<'_, impl Write>, stopped: &AtomicBool) -> Result<[Replayed; 2]> {
@@ -204,7 +168,7 @@ fn follow(updates: &Receiver<(usize, RunUpdate)>, screen: &mut Screen<'_, impl W
         }
         if stopped.load(Ordering::Relaxed) {
             screen.clear()?;
-            bail!("stopped; all jobs, managers and emulated GPUs have been removed");
+            bail!(STOPPED);
         }
         finished = match finished {
             [Some(exclusive), Some(sharing)] => return Ok([exclusive, sharing]),

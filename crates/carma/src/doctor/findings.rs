@@ -164,9 +164,10 @@ fn about_source(source: &SourceReport) -> Finding {
 
 fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {
     let mps = if facts.mps.is_some() {
-        let says = "MPS is available: jobs that share a GPU usually disturb each other less with it. CARMA does not use it by itself";
-        let fix = "carma profile jobs.toml --pairs --modes streams,mps shows what it gains for your jobs; if it gains, set \
-                   modes.allowed = [\"streams\", \"mps\"] in the configuration";
+        let says = "MPS is available: by published measurements, jobs that share a GPU disturb each other less with it. \
+                    CARMA does not use it by itself";
+        let fix = "carma profile jobs.toml --pairs --modes streams,mps shows its gain for your jobs; modes.allowed turns it on \
+                   (docs/modes.md)";
         finding(Health::Note, says, Some(fix))
     } else {
         let fix = "it comes with the driver: apt install nvidia-cuda-mps, or nvidia-compute-utils-VERSION on Ubuntu";

@@ -4,36 +4,75 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use carma_core::Settings;
 use carma_emu::{Machine, VARIABLE};
-use carma_manager::api::{JobAction, Shutdown};
+use carma_manager::api::{JobAction, Shutdown, TimedUpdate};
 use carma_manager::client::{Address, Client};
 use carma_manager::places::Places;
+use carma_manager::store::UnixMillis;
 use carma_sim::Servers;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tempfile::TempDir;
+
+use super::follow::{ReplayUpdate, Replayed, replay};
+use super::plan::Planned;
 
 /// Timeout for the start or the end of a manager.
 const TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
+/// Why a run was given up.
+pub(crate) const STOPPED: &str = "stopped; all jobs, managers and emulated GPUs have been removed";
+
+/// Set when a signal asks us to stop. Managers end only with us, in order.
+pub(crate) fn stopped_by_signals() -> Result<Arc<AtomicBool>> {
+    let stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stopped)).context("cannot handle signals")?;
+    }
+    Ok(stopped)
+}
+
+/// A report of a replay in its own thread.
+#[derive(Debug)]
+pub(crate) enum RunUpdate {
+    /// A job changed.
+    Job(TimedUpdate),
+    /// Everything before this time was reported.
+    Until(UnixMillis),
+    /// The last one.
+    Finished(Result<Replayed>),
+}
+
+impl From<ReplayUpdate<'_>> for RunUpdate {
+    fn from(update: ReplayUpdate<'_>) -> Self {
+        match update {
+            ReplayUpdate::Job(change) => Self::Job(change.clone()),
+            ReplayUpdate::Until(at) => Self::Until(at),
+        }
+    }
+}
+
 /// A manager and its GPUs. Drop ends all of it: jobs, manager, GPUs, files.
 #[derive(Debug)]
-pub(super) struct DemoManager {
+pub(crate) struct EmulatedManager {
     folder: TempDir,
     machine: Machine,
     manager: Child,
 }
 
-impl DemoManager {
+impl EmulatedManager {
     /// Starts a manager with these rules on GPUs with this time factor, and waits until it sees them idle.
-    pub(super) fn start(servers: &Servers, speed: f64, rules: &Settings, record: Option<&Path>) -> Result<Self> {
+    pub(crate) fn start(servers: &Servers, speed: f64, rules: &Settings, record: Option<&Path>) -> Result<Self> {
         let program = std::env::current_exe().context("cannot say which program this is")?;
         let base = base();
-        let folder = tempfile::Builder::new().prefix("carma-demo-").tempdir_in(&base);
+        let folder = tempfile::Builder::new().prefix("carma-emulated-").tempdir_in(&base);
         let folder = folder.with_context(|| format!("cannot make a folder in {}", base.display()))?;
         let places = Places::at(folder.path());
         fs::write(&places.configuration, toml::to_string(rules)?).context("cannot write the configuration")?;
@@ -53,13 +92,24 @@ impl DemoManager {
     }
 
     /// Its folder.
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// A connection to its manager.
-    pub(super) fn client(&self) -> Result<Client> {
+    pub(crate) fn client(&self) -> Result<Client> {
         Ok(Client::at(Address::Socket(Places::at(self.folder.path()).socket))?)
+    }
+
+    /// Replays jobs in a thread.
+    pub(crate) fn replay(&self, planned: Vec<Planned>, speed: f64, report: impl Fn(RunUpdate) + Send + 'static) -> Result<()> {
+        let mut client = self.client()?;
+        let replays = move || {
+            let replayed = replay(&mut client, &planned, speed, |update| report(update.into()));
+            report(RunUpdate::Finished(replayed));
+        };
+        thread::Builder::new().name("replay".to_owned()).spawn(replays)?;
+        Ok(())
     }
 
     fn wait_for_gpus(&mut self) -> Result<()> {
@@ -88,7 +138,7 @@ impl DemoManager {
     }
 }
 
-impl Drop for DemoManager {
+impl Drop for EmulatedManager {
     fn drop(&mut self) {
         // A manager without jobs ends at once; later requests then fail.
         let _ = self.end_all();

@@ -69,7 +69,12 @@ impl From<&Replayed> for Figures {
 impl Figures {
     /// The mean of several runs of the same.
     pub(crate) fn mean(runs: &[Self]) -> Self {
-        let of = |pick: fn(&Self) -> f64| mean(&runs.iter().map(pick).collect::<Vec<_>>());
+        Self::folded(runs, |values| mean(&values.collect::<Vec<_>>()))
+    }
+
+    /// Each figure of several runs made into one.
+    pub(crate) fn folded(runs: &[Self], fold: impl Fn(&mut dyn Iterator<Item = f64>) -> f64) -> Self {
+        let of = |pick: fn(&Self) -> f64| fold(&mut runs.iter().map(pick));
         let energies: Option<Vec<f64>> = runs.iter().map(|run| run.energy).collect();
         Self {
             makespan: of(|run| run.makespan),
@@ -77,7 +82,7 @@ impl Figures {
             mean_execution: of(|run| run.mean_execution),
             mean_jct: of(|run| run.mean_jct),
             p95_jct: of(|run| run.p95_jct),
-            energy: energies.map(|energies| mean(&energies)),
+            energy: energies.map(|energies| fold(&mut energies.into_iter())),
             oom_attempts: of(|run| run.oom_attempts),
             failed: of(|run| run.failed),
         }

@@ -1,10 +1,12 @@
 //! `carma replay`: submits a trace to a running manager at its recorded times, and reports the results.
 
 mod accuracy;
+mod emulated;
 mod figures;
 mod follow;
 mod plan;
 mod prediction;
+mod side_by_side;
 pub(crate) mod table;
 
 use std::io::Write;
@@ -15,11 +17,13 @@ use carma_manager::api::{Status, TimedUpdate, Update};
 use carma_manager::client::Client;
 use carma_manager::store::Phase;
 use carma_sim::trace::ReadLimits;
-use carma_sim::{Catalogue, Estimator, Trace};
+use carma_sim::{Catalogue, Estimator, Servers, Trace};
 use clap::Args;
 
+pub(crate) use emulated::{EmulatedManager, RunUpdate, STOPPED, stopped_by_signals};
 pub(crate) use figures::{Figures, record};
-pub(crate) use follow::{ReplayUpdate, Replayed, replay};
+pub(crate) use follow::Replayed;
+use follow::{ReplayUpdate, replay};
 pub(crate) use plan::{Planned, Training};
 #[cfg(test)]
 pub(crate) use prediction::simulated_runs;
@@ -33,16 +37,22 @@ use crate::progress::bar;
 use crate::simulate::memory_estimator;
 use crate::submit::caller;
 use carma_format::count;
+use side_by_side::SideBySide;
 use table::Column;
+
+/// How much faster the time of GPUs passes that are emulated for a run.
+const EMULATED_SPEED: f64 = 60.0;
 
 #[derive(Debug, Args)]
 #[command(after_help = "On emulated GPUs, each job runs `carma emu train` with its workload. On real GPUs, \
 only task files (.rad) can be replayed: other traces have no commands.\n\n\
-Examples:\n  carma replay trace.csv\n  carma replay trace.csv --against exclusive")]
+Examples:\n  carma replay trace.csv\n  carma replay trace.csv --against exclusive\n  \
+carma replay trace.csv --emulated 4xA100-40GB --policies exclusive,magm,carma")]
 pub(crate) struct Arguments {
     /// The trace; `carma trace --help` lists the formats.
     trace: PathBuf,
-    /// Submit this many times faster than the trace says [default: the speed of the emulated GPUs; 1 for real GPUs].
+    /// Submit this many times faster than the trace says [default: the speed of the emulated GPUs; 1 for real GPUs]. With --emulated, the speed of the
+    /// emulated GPUs [default: 60].
     #[arg(long, value_parser = speed, allow_negative_numbers = true)]
     speed: Option<f64>,
     /// Memory that the jobs declare: none, oracle (the measured peak), or a column of --estimates.
@@ -54,6 +64,15 @@ pub(crate) struct Arguments {
     /// Also simulate the same jobs under this policy, with the other settings of the manager, and compare.
     #[arg(long, value_name = "POLICY")]
     against: Option<String>,
+    /// Start a manager for each policy on these emulated GPUs, and compare the measured runs with the simulator.
+    #[arg(long, value_name = "SERVERS", conflicts_with_all = ["against", "host"])]
+    emulated: Option<Servers>,
+    /// Policies, as for `carma compare`; ratios are to the first.
+    #[arg(long, value_delimiter = ',', default_value = "exclusive,magm,carma", requires = "emulated")]
+    policies: Vec<String>,
+    /// Number of runs of each policy.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100), requires = "emulated")]
+    runs: u64,
     /// Seed of run times and start-up times.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -78,6 +97,9 @@ fn speed(text: &str) -> Result<f64, String> {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let catalogue = arguments.catalogue.load()?;
     let estimator = memory_estimator(&arguments.estimator, arguments.estimates.as_deref(), &catalogue)?;
+    if let Some(servers) = &arguments.emulated {
+        return arguments.side_by_side(servers, &catalogue, &estimator, output);
+    }
     let client = &mut arguments.manager.connect()?;
     let status = client.status()?;
     ensure!(!status.observes, "the manager observes and launches nothing: no job would ever end");
@@ -120,8 +142,20 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 }
 
 impl Arguments {
+    fn training<'a>(&'a self, catalogue: &'a Catalogue, estimator: &'a Estimator) -> Training<'a> {
+        Training { catalogue, files: self.catalogue.files(), estimator, seed: self.seed }
+    }
+
+    fn side_by_side(&self, servers: &Servers, catalogue: &Catalogue, estimator: &Estimator, output: &mut impl Write) -> Result<()> {
+        let trace = Trace::read(&self.trace, catalogue, &ReadLimits::default())?;
+        report_skipped(&trace);
+        let name = &self.trace.file_name().unwrap_or_default().to_string_lossy();
+        let (training, speed) = (self.training(catalogue, estimator), self.speed.unwrap_or(EMULATED_SPEED));
+        SideBySide { name, trace: &trace, training, servers, speed, runs: self.runs }.run(&self.policies, self.json, output)
+    }
+
     fn plan(&self, status: &Status, trace: Option<&Trace>, catalogue: &Catalogue, estimator: &Estimator) -> Result<Vec<Planned>> {
-        let training = Training { catalogue, files: self.catalogue.files(), estimator, seed: self.seed };
+        let training = self.training(catalogue, estimator);
         match trace {
             None => plan::task_file(&self.trace, &caller()?),
             Some(trace) if status.emulated => training.plan(trace, &caller()?),

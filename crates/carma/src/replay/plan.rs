@@ -21,7 +21,7 @@ pub(crate) struct Planned {
 }
 
 /// How jobs of a trace become training-like processes on emulated GPUs.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Training<'a> {
     /// The trace's workloads.
     pub(crate) catalogue: &'a Catalogue,

@@ -12,10 +12,11 @@ use carma_format::{energy, left, right, write_table};
 type Pick = fn(&Figures) -> Option<f64>;
 
 /// Rows: name, value, unit.
-const ROWS: [(&str, Pick, Unit); 7] = [
+const ROWS: [(&str, Pick, Unit); 8] = [
     ("last job done", |run| Some(run.makespan), Unit::Minutes),
     ("mean wait", |run| Some(run.mean_wait), Unit::Minutes),
     ("mean time to completion", |run| Some(run.mean_jct), Unit::Minutes),
+    ("95th percentile of it", |run| Some(run.p95_jct), Unit::Minutes),
     ("mean time running", |run| Some(run.mean_execution), Unit::Minutes),
     ("energy", |run| run.energy, Unit::Joules),
     (Outcome::OutOfMemory.kind(), |run| Some(run.oom_attempts), Unit::Attempts),
@@ -73,6 +74,14 @@ pub(crate) fn write<const N: usize>(columns: [Column<'_>; N], output: &mut impl 
     write_table(columns.map(|column| column.head()), &rows, output)
 }
 
+/// The rows in which a run is not within a range.
+pub(crate) fn outside(run: &Figures, (least, most): (&Figures, &Figures)) -> Vec<&'static str> {
+    let within =
+        |of: Pick| matches!((of(least), of(run), of(most)), (Some(least), Some(value), Some(most)) if least <= value && value <= most);
+    let known = |of: Pick| of(run).is_some() && of(least).is_some();
+    ROWS.iter().filter(|(_, of, _)| known(*of) && !within(*of)).map(|(name, ..)| *name).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +103,22 @@ mod tests {
         let columns = [Column::Names, Column::Run("exclusive", &one), Column::Run("sharing", &other), Column::Ratio(&other, &one)];
         write(columns, &mut table).unwrap();
         insta::assert_snapshot!(String::from_utf8(table).unwrap());
+    }
+
+    #[test]
+    fn figures_outside_a_range_are_named() {
+        let run = |makespan: f64, energy: f64| Figures {
+            makespan,
+            mean_wait: 0.0,
+            mean_execution: 1.0,
+            mean_jct: 1.0,
+            p95_jct: 1.0,
+            energy: Some(energy),
+            oom_attempts: 0.0,
+            failed: 0.0,
+        };
+        let range = (&run(1.0, 1.0), &run(2.0, 2.0));
+        assert_eq!(outside(&run(1.5, 2.0), range), [""; 0]);
+        assert_eq!(outside(&run(0.9, 2.1), range), ["last job done", "energy"]);
     }
 }

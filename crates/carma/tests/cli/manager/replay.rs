@@ -1,6 +1,7 @@
 //! `carma replay`: its report and its refusals.
 
 use super::served::Served;
+use crate::stdout;
 
 #[test]
 fn a_trace_is_replayed_and_reported() {
@@ -50,4 +51,19 @@ fn without_emulated_gpus_a_trace_needs_commands() {
     let output = served.carma(&["replay", &trace]);
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && message.contains("has no commands to run there: give a task file (.rad)"), "{message}");
+}
+
+#[test]
+fn policies_run_side_by_side_under_managers_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("two.csv");
+    std::fs::write(&trace, "submit,workload,duration\n1000,unet_voc,60\n1010,mnist_bs32,40\n").unwrap();
+    let policies = ["--emulated", "2xA100-40GB", "--policies", "exclusive,carma", "--speed", "200", "--runs", "2"];
+    let report = stdout(&[&["replay", trace.to_str().unwrap()], &policies[..]].concat());
+    for message in ["two.csv: 2 jobs on 2xA100-40GB; 2 runs of each policy\n\nexclusive\n", "\n\ncarma\n", "measured: the mean of the runs"]
+    {
+        assert!(report.contains(message), "{message}: {report}");
+    }
+    assert_eq!(report.lines().filter(|line| line.starts_with("last job done")).count(), 2, "{report}");
+    assert_eq!(report.lines().find(|line| line.chars().count() > 80), None, "too wide");
 }
