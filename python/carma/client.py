@@ -5,7 +5,11 @@
 >>> job.wait().succeeded                                                                  # doctest: +SKIP
 True
 
-It needs nothing but Python. The manager is found as the command line finds it: what ``CARMA_SOCKET`` names, the user's own, then the machine's.
+>>> jobs = Client().sweep(["python", "train.py", "--lr", "{lr}"], {"lr": [0.1, 0.01]})     # doctest: +SKIP
+>>> [result.succeeded for result in jobs.wait()]                                          # doctest: +SKIP
+[True, True]
+
+Jobs can be awaited (``result = await job``), and show themselves in notebooks. It needs nothing but Python. The manager is found as the command line finds it: what ``CARMA_SOCKET`` names, the user's own, then the machine's.
 """
 
 import http.client
@@ -18,122 +22,11 @@ import urllib.parse
 import uuid
 from pathlib import Path
 
-__all__ = ["Client", "Job", "JobFailed", "NoManager", "Problem", "Result"]
+from .jobs import Job, JobFailed, Jobs, NoManager, Problem, Result
+
+__all__ = ["Client", "Job", "JobFailed", "Jobs", "NoManager", "Problem", "Result"]
 
 _UNITS = {"": 1, "k": 2**10 / 2**20, "m": 1, "g": 2**10, "t": 2**20}
-
-
-class NoManager(Exception):
-    """No manager answers here."""
-
-
-class Problem(Exception):
-    """The manager refused, and changed nothing."""
-
-    def __init__(self, kind, message):
-        super().__init__(message)
-        self.kind = kind
-
-
-class JobFailed(Exception):
-    """A job did not succeed."""
-
-    def __init__(self, result):
-        super().__init__(f"job {result.id} {result.outcome}")
-        self.result = result
-
-
-class Result:
-    """How a job ended."""
-
-    def __init__(self, detail):
-        self.detail = detail
-        self.id = detail["id"]
-        self.outcome = detail["outcome"]
-        self.succeeded = detail["state"].get("outcome") == "succeeded"
-        attempts = detail["attempts"]
-        exit = attempts[-1]["exit"] if attempts else None
-        self.exit_code = exit.get("code") if isinstance(exit, dict) else None
-
-    def __repr__(self):
-        return f"<Result of job {self.id}: {self.outcome}>"
-
-
-class Job:
-    """An accepted job. It is stored, and survives a crash of the manager."""
-
-    def __init__(self, client, id):
-        self._client = client
-        self.id = id
-
-    def __repr__(self):
-        return f"<Job {self.id}>"
-
-    def show(self):
-        """All details."""
-        return self._client.get(f"/v1/jobs/{self.id}")
-
-    @property
-    def state(self):
-        """Its state: held, queued, starting, running, recovering, preempted or done."""
-        return self.show()["phase"]
-
-    def why(self):
-        """Why it waits, as text."""
-        return self._client.get(f"/v1/jobs/{self.id}/why")["text"]
-
-    def wait(self, timeout=None):
-        """Waits until the job has ended; raises TimeoutError after this many seconds."""
-        end = None if timeout is None else time.monotonic() + timeout
-        while True:
-            left = 30 if end is None else max(0.0, end - time.monotonic())
-            detail = self._client.get(f"/v1/jobs/{self.id}/wait", seconds=min(30, int(left) + 1))
-            if detail["phase"] == "done":
-                return Result(detail)
-            if end is not None and time.monotonic() >= end:
-                raise TimeoutError(f"job {self.id} is {detail['phase']} after {timeout} s")
-
-    def result(self, timeout=None):
-        """Its output, once it has succeeded; raises JobFailed otherwise."""
-        result = self.wait(timeout)
-        if not result.succeeded:
-            raise JobFailed(result)
-        return self.logs()
-
-    def logs(self, stream="stdout", attempt=None, lines=None):
-        """Its output so far, as text."""
-        return b"".join(self._stream(stream, attempt, lines, False)).decode(errors="replace")
-
-    def follow(self, stream="stdout", attempt=None):
-        """Its output as it grows, in pieces of bytes, until the attempt has ended."""
-        return self._stream(stream, attempt, None, True)
-
-    def _stream(self, stream, attempt, lines, follow):
-        query = {"stream": stream, "attempt": attempt, "lines": lines, "follow": "true" if follow else "false"}
-        with self._client.open("GET", f"/v1/jobs/{self.id}/logs", query) as answer:
-            while piece := answer.read1(65536):
-                yield piece
-
-    def cancel(self):
-        """Cancels it."""
-        self._act("cancel")
-
-    def hold(self):
-        """Holds it in the queue."""
-        self._act("hold")
-
-    def release(self):
-        """Releases it after a hold."""
-        self._act("release")
-
-    def requeue(self):
-        """Stops it, after a checkpoint if it can, and puts it back into the queue."""
-        self._act("requeue")
-
-    def _act(self, act):
-        acted = self._client.post(f"/v1/jobs/{self.id}/{act}")
-        if acted.get("not_done"):
-            raise Problem("conflict", acted["not_done"][0]["reason"])
 
 
 class Client:
@@ -143,7 +36,36 @@ class Client:
         self._sockets = [os.fspath(socket)] if socket else _sockets()
         self._timeout = timeout
 
-    def submit(
+    def submit(self, command, **options):
+        """Submits a job, and returns when it is stored.
+
+        ``command`` is a list of words, as they are, or the text of a script that begins with ``#!``. The options are ``name``, ``gpus``, ``memory``,
+        ``cpus``, ``host_memory``, ``time_limit``, ``directory``, ``environment``, ``exclusive``, ``mode``, ``priority``, ``hold``, ``after``,
+        ``retries``, ``model``, ``batch``, ``output`` and ``error``. Memory is MiB, or a text such as "12GiB";
+        the time limit is in seconds. ``after`` are jobs that must have succeeded.
+        """
+        return self._accepted({"job": self._request(command, **options)})[0]
+
+    def submit_array(self, command, indices, *, at_most=None, **options):
+        """Submits a job for each index, which a job finds in ``CARMA_ARRAY_INDEX``. ``at_most`` of them run at once."""
+        job = self._request(command, at_most=at_most, **options)
+        return self._accepted({"job": job, "array": [int(index) for index in indices]})
+
+    def sweep(self, command, parameters, *, at_most=None, **options):
+        """Submits a job for each combination of values: ``{"lr": [0.1, 0.01]}``. ``{lr}`` in the command stands for the value."""
+        job = self._request(command, at_most=at_most, **options)
+        values = [{"name": name, "values": [str(value) for value in values]} for name, values in parameters.items()]
+        return self._accepted({"job": job, "parameters": values})
+
+    def _accepted(self, submission):
+        indices = submission.get("array")
+        numbers = self._submit(submission)["jobs"]
+        if indices is None and "parameters" not in submission:
+            return [Job(self, number) for number in numbers]
+        indices = range(len(numbers)) if indices is None else indices
+        return Jobs(self, [Job(self, number, f"{numbers[0]}_{index}") for number, index in zip(numbers, indices)])
+
+    def _request(
         self,
         command,
         *,
@@ -165,12 +87,8 @@ class Client:
         batch=None,
         output=None,
         error=None,
+        at_most=None,
     ):
-        """Submits a job, and returns when it is stored.
-
-        ``command`` is a list of words, as they are, or the text of a script that begins with ``#!``. Memory is MiB, or a text such as "12GiB";
-        the time limit is in seconds. ``after`` are jobs that must have succeeded.
-        """
         if isinstance(command, str):
             command = {"script": {"text": command}}
         else:
@@ -196,12 +114,12 @@ class Client:
                 "priority": priority,
                 "hold": hold,
                 "after": [{"job": str(getattr(job, "id", job)), "condition": "ok"} for job in after],
+                "at_most": at_most,
             },
             "retries": {"failure": retries},
             "hints": {"model": model and os.path.abspath(model), "batch": batch},
         }
-        job = {key: value for key, value in job.items() if value is not None}
-        return Job(self, self._submit({"job": job})["jobs"][0])
+        return {key: value for key, value in job.items() if value is not None}
 
     def _submit(self, submission):
         """Submits; a broken connection is tried once more, and the key keeps the job from being submitted twice."""
@@ -213,8 +131,8 @@ class Client:
             return self.post("/v1/jobs", submission, headers)
 
     def job(self, name):
-        """A job by its number, as `last`, or as `@name`."""
-        return Job(self, self.get(f"/v1/jobs/{urllib.parse.quote(str(name))}")["id"])
+        """A job by its number, as `12_3` (index 3 of array 12), as `last`, or as `@name`."""
+        return Job.of(self, self.get(f"/v1/jobs/{urllib.parse.quote(str(name))}"))
 
     def queue(self, **query):
         """Unfinished jobs; all of them, page by page, unless ``each`` or ``limit`` is given."""
