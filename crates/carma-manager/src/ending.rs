@@ -1,6 +1,7 @@
 //! How jobs and attempts ended, for people, in the words of the core.
 
 use carma_core::{Outcome, Verdict};
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -29,6 +30,26 @@ pub enum EndingClass {
     OutOfMemory,
     /// A user or a limit ended it.
     Stopped,
+}
+
+/// Ends of jobs that lists can be limited to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutcomeFilter {
+    /// Jobs that succeeded.
+    Succeeded,
+    /// All jobs that ended otherwise, except cancelled ones.
+    Failed,
+    /// Jobs that ran out of GPU or host memory.
+    Oom,
+    /// Jobs that reached their time limit.
+    TimeLimit,
+    /// Cancelled jobs.
+    Cancelled,
+    /// Jobs that lost their GPU, MPS server, supervisor or server.
+    Lost,
+    /// Jobs that could not be started, or whose dependency failed.
+    NotStarted,
 }
 
 impl From<&Outcome> for Ending {

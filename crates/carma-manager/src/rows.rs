@@ -1,6 +1,6 @@
 //! Rows that the store reads and the API sends as they are.
 
-use carma_core::{AttemptId, JobId, MiB, Outcome, Priority, UserId};
+use carma_core::{AttemptId, JobId, JobLabel, MiB, Outcome, Priority, Seconds, UserId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -41,6 +41,27 @@ pub struct JobSummary {
     pub outcome: Option<Outcome>,
     /// How it ended, for people.
     pub ending: Option<Ending>,
+    /// How long its attempts ran that are over; only in the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran: Option<Seconds>,
+    /// Peak memory on a GPU, of all attempts that are over; only in the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<MiB>,
+    /// Energy of all attempts that are over; only in the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Joules>,
+}
+
+impl JobSummary {
+    /// Its name for users.
+    pub fn label(&self) -> JobLabel {
+        label(self.id, self.array)
+    }
+}
+
+/// The name of a job for users.
+pub fn label(job: JobId, array: Option<ArrayPlace>) -> JobLabel {
+    JobLabel { job, member: array.map(|place| (place.array, place.index)) }
 }
 
 /// An attempt's time on a GPU.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::configuration::ConfigArguments;
+use crate::configuration::ShowArguments;
 use crate::manager::Manager;
 use crate::{
     agent, backup, calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual,
@@ -131,8 +131,14 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Print every key with the value in force, as TOML.
-    Show(ConfigArguments),
+    /// Print every key with the value in force and where it comes from, as TOML.
+    #[command(after_help = "\
+The values are those of the running manager. Without one, they are those that \
+`carma up` would start with. With --config, --preset or --policy, they are those \
+of these flags. Each value is followed by its source: default, the preset or aim, \
+FILE:LINE, or a flag.\n\n\
+Examples:\n  carma config show | grep margin\n  carma config show --config new.toml")]
+    Show(ShowArguments),
     /// Say what is wrong with a configuration file.
     Check {
         /// The file.

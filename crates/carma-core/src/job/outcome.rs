@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::JobId;
+use crate::{ArrayId, JobId, JobLabel};
 
 /// How one attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,10 +98,19 @@ pub enum Outcome {
     DependencyFailed {
         /// That job.
         on: JobId,
+        /// Its array and index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<u64>>))]
+        member: Option<(ArrayId, u32)>,
     },
 }
 
 impl Outcome {
+    /// The end of a job that was to run after this one.
+    pub(crate) const fn after_failure_of(on: JobLabel) -> Self {
+        Self::DependencyFailed { on: on.job, member: on.member }
+    }
+
     /// Whether the job did its work.
     pub fn succeeded(&self) -> bool {
         *self == Self::Succeeded
@@ -183,7 +192,9 @@ impl fmt::Display for Outcome {
             Self::CouldNotStart { reason } => write!(f, "could not start: {reason}"),
             Self::SupervisorLost => Verdict::SupervisorLost.fmt(f),
             Self::ServerLost => Verdict::ServerLost.fmt(f),
-            Self::DependencyFailed { on } => write!(f, "not run, because {on} did not succeed"),
+            Self::DependencyFailed { on, member } => {
+                write!(f, "not run, because {} did not succeed", JobLabel { job: *on, member: *member })
+            }
         }
     }
 }

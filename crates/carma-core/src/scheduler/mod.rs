@@ -52,7 +52,7 @@ use crate::fleet::Fleet;
 use crate::job::{Job, Verdict};
 use crate::queue::{Arrays, Dependents, Place, Queues, Quotas};
 use crate::units::Time;
-use crate::{AttemptId, DeviceId, JobId};
+use crate::{AttemptId, DeviceId, JobId, JobLabel};
 use backlog::Backlog;
 use dirty_scope::DirtyScope;
 use modes::ModeSwitching;
@@ -241,6 +241,11 @@ impl Scheduler {
         self.jobs.get(&id)
     }
 
+    /// The name of a job for users. Of a job that it no longer knows, the number.
+    pub fn label(&self, id: JobId) -> JobLabel {
+        self.job(id).map_or_else(|| id.into(), |job| job.spec.label())
+    }
+
     /// Every job it remembers, in order of name.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.values()
@@ -253,12 +258,14 @@ impl Scheduler {
 
     /// Jobs that want GPUs and could start if there were room, in the order in which they will be tried.
     pub fn queue(&self) -> impl Iterator<Item = &Job> {
-        self.queues.in_order().filter_map(|job| self.jobs.get(&job))
+        self.queue_ids().filter_map(|job| self.jobs.get(&job))
     }
 
     /// The ids of [`Self::queue`]: cheaper where most of them are skipped.
     pub fn queue_ids(&self) -> impl Iterator<Item = JobId> {
-        self.queues.in_order()
+        // The longest job may be next, wherever it stands.
+        let head = self.head();
+        head.into_iter().chain(self.queues.in_order().filter(move |job| Some(*job) != head))
     }
 
     /// Whether a job is in [`Self::queue`].

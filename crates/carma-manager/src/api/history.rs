@@ -4,6 +4,7 @@ use carma_core::{ArrayId, JobId, UserId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::ending::OutcomeFilter;
 use crate::phase::Phase;
 use crate::units::UnixMillis;
 
@@ -18,6 +19,9 @@ pub struct HistoryQuery {
     /// Only jobs in this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<Phase>,
+    /// Only jobs that ended like this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<OutcomeFilter>,
     /// Only jobs with this in their name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,

@@ -113,7 +113,7 @@ mod tests {
         ];
         assert_eq!(verdicts.each_ref().map(kind_of), VERDICTS);
         assert_eq!(verdicts.map(Outcome::from).each_ref().map(kind_of), VERDICTS);
-        let others = [Outcome::TimeLimit, Outcome::Cancelled, Outcome::DependencyFailed { on: JobId(1) }];
+        let others = [Outcome::TimeLimit, Outcome::Cancelled, Outcome::DependencyFailed { on: JobId(1), member: None }];
         assert_eq!(others.each_ref().map(kind_of), OUTCOMES);
         let reasons = [RequeueReason::Requested, RequeueReason::TimeSliceOver, RequeueReason::Moved, RequeueReason::ServerEnding];
         assert_eq!(reasons.each_ref().map(kind_of), REQUEUES);

@@ -1,14 +1,17 @@
 //! Everything about a job: from the store, and what the engine has measured so far.
 
-use carma_core::{JobId, JobSpec, MiB, PerRank};
+use carma_core::{JobId, JobSpec, MiB, Outcome, PerRank};
 
 use super::Shared;
 use super::caller::Caller;
-use super::privacy::Redact;
+use super::privacy::{Redact, View};
 use crate::api::{ArrayPlace, AttemptDetail, Ending, EstimateDetail, JobDetail, JobEstimate, Problem, ProblemKind};
+use crate::declaration::far_off;
 use crate::engine::measured;
+use crate::last_output::last_output;
 use crate::measure::Measurement;
 use crate::store::{JobHistory, JobReasons, Joules, Measured, Phase, StoredAttempt};
+use crate::supervise::AttemptFolder;
 
 impl Shared {
     /// A job as the caller may see it.
@@ -18,7 +21,12 @@ impl Shared {
         // It may have ended meanwhile; then the next read of the store has its measurements.
         let so_far = if runs { self.handle.of(caller.uid).so_far(job).await.ok().flatten() } else { None };
         let view = caller.view(history.job.owner.uid);
-        Ok(detail(history, so_far).visible_to(view))
+        let mut detail = detail(history, so_far);
+        if let Some(attempt) = detail.attempts.last().filter(|_| view != View::Other && detail.has_failed()) {
+            let folder = AttemptFolder::of(&self.places.state, attempt.attempt);
+            detail.last_output = self.blocking.run(caller.uid, move || last_output(&folder)).await?;
+        }
+        Ok(detail.visible_to(view))
     }
 }
 
@@ -34,6 +42,10 @@ pub(super) fn detail(history: JobHistory, so_far: Option<Measurement>) -> JobDet
     let mut so_far = so_far;
     let mut attempts: Vec<AttemptDetail> = attempts.into_iter().rev().map(|attempt| attempt_detail(attempt, &mut so_far)).collect();
     attempts.reverse();
+    let peak = attempts.iter().flat_map(|attempt| &attempt.peaks).max().copied().unwrap_or_default();
+    let outcome = job.state.outcome();
+    let declared = stored.request.resources.memory.filter(|_| outcome.is_some());
+    let declaration = declared.and_then(|declared| far_off(declared, peak, outcome.is_some_and(Outcome::succeeded)));
     let energies: Vec<f64> = attempts.iter().filter_map(|attempt| attempt.energy).map(|Joules(joules)| joules).collect();
     let mut request = stored.request;
     request.schedule.priority = job.spec.priority;
@@ -55,6 +67,8 @@ pub(super) fn detail(history: JobHistory, so_far: Option<Measurement>) -> JobDet
         attempts,
         events,
         energy: (!energies.is_empty()).then(|| Joules(energies.iter().sum())),
+        declaration,
+        last_output: None,
     }
 }
 

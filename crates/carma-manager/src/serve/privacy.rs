@@ -53,7 +53,7 @@ impl Redact for JobDetail {
         self.outcome = self.state.outcome().map(ToString::to_string);
         self.ending = self.state.outcome().map(Ending::from);
         self.estimate.notes.clear();
-        self.cancelled = None;
+        (self.cancelled, self.last_output) = (None, None);
         self.attempts.iter_mut().for_each(Redact::redact);
         self.events.iter_mut().for_each(Redact::redact);
     }
@@ -130,7 +130,8 @@ impl Redact for Why {
     fn redact(&mut self) {
         self.state.redact();
         if self.state.outcome().is_some() {
-            self.summary = format!("{}: {}", self.job, self.state);
+            let label = self.summary.split(':').next().unwrap_or_default().to_owned();
+            self.summary = format!("{label}: {}", self.state);
             self.text.clone_from(&self.summary);
         }
     }
@@ -152,7 +153,7 @@ mod tests {
 
     use super::super::caller::Role;
     use super::*;
-    use crate::api::EstimateDetail;
+    use crate::api::{EstimateDetail, LastOutput, LogStream};
     use crate::event::{CancelCause, JobEvent};
     use crate::request::Owner;
     use crate::store::{NewEvent, Phase, UnixMillis};
@@ -164,7 +165,7 @@ mod tests {
         (request.output, request.hints.model) = (Some("/home/alice/private.log".into()), Some("private.onnx".into()));
         let outcome = Outcome::CouldNotStart { reason: "/home/alice/private is no folder".to_owned() };
         let event = JobEvent::read("ended", serde_json::json!({ "text": "private" }));
-        let event = NewEvent { at: UnixMillis(1), job: Some(JobId(1)), event };
+        let event = NewEvent { at: UnixMillis(1), job: Some(JobId(1)), array: None, event };
         JobDetail {
             id: JobId(1),
             owner: Owner { uid: 1000, gid: 1000, name: "alice".to_owned() },
@@ -182,6 +183,8 @@ mod tests {
             attempts: Vec::new(),
             events: vec![StoredEvent::new(1, event)],
             energy: None,
+            declaration: None,
+            last_output: Some(LastOutput { stream: LogStream::Stderr, lines: vec!["private".to_owned()] }),
         }
     }
 

@@ -10,7 +10,7 @@ use super::begin::begin;
 use super::draft::Draft;
 use super::environment;
 use super::error::{Place, Problem};
-use super::values::{at_least, memory, time_limit};
+use super::values::{at_least, memory_with_unit, time_limit};
 use crate::request::{Activation, Image, Parameter};
 
 /// An option of a job.
@@ -104,15 +104,15 @@ const LIFE: &str = "Estimates and recovery";
 
 /// All options.
 #[rustfmt::skip]
-pub static KEYS: [Key; 32] = [
+pub static KEYS: [Key; 33] = [
     Key::valued(NEEDS, "gpus", "N", "GPUs; 0 for a job that needs none [default: 1]",
         |draft, text| { draft.request.resources.gpus = at_least(0, text, "a number of GPUs: 0 or more")?; Ok(()) }).or(Some('G'), &[]),
-    Key::valued(NEEDS, "mem", "SIZE", "GPU memory it needs on each GPU: 40GiB, or a bare number of MiB",
-        |draft, text| { draft.request.resources.memory = Some(memory(text)?); Ok(()) }).or(None, &["gpu-mem"]),
+    Key::valued(NEEDS, "mem", "SIZE", "GPU memory it needs on each GPU, with its unit: 40GiB",
+        |draft, text| { draft.request.resources.memory = Some(memory_with_unit(text)?); Ok(()) }).or(None, &["gpu-mem"]),
     Key::valued(NEEDS, "cpus", "N", "Cores of the host",
         |draft, text| { draft.request.resources.cpus = Some(at_least(1, text, "a number of cores: 1 or more")?); Ok(()) }).or(Some('c'), &["cpus-per-task"]),
-    Key::valued(NEEDS, "host-mem", "SIZE", "Memory of the host: 64GiB, or a bare number of MiB",
-        |draft, text| { draft.request.resources.host_memory = Some(memory(text)?); Ok(()) }),
+    Key::valued(NEEDS, "host-mem", "SIZE", "Memory of the host, with its unit: 64GiB",
+        |draft, text| { draft.request.resources.host_memory = Some(memory_with_unit(text)?); Ok(()) }),
     Key::valued(NEEDS, "time", "TIME", "The most that one attempt may take: minutes, or as in 90s, 30m, 12h, 1:30:00 (hours), 1-12:00:00 (days); or unlimited",
         |draft, text| { draft.request.resources.time_limit = time_limit(text)?; Ok(()) }).or(Some('t'), &[]),
     Key::switch(NEEDS, "exclusive", "Its GPUs are to be its own",
@@ -129,6 +129,8 @@ pub static KEYS: [Key; 32] = [
         |draft, text| { draft.request.schedule.begin = Some(begin(text, &draft.caller.now)?); Ok(()) }).or(Some('b'), &[]),
     Key::switch(WHEN, "hold", "Wait until released",
         |draft, _| { draft.request.schedule.hold = true; Ok(()) }).or(Some('H'), &[]),
+    Key::switch(WHEN, "wait-for-hardware", "Accept it although nothing here could ever run it: it waits for hardware that comes later",
+        |draft, _| { draft.request.schedule.wait_for_hardware = true; Ok(()) }),
     Key::switch(WHEN, "interactive", "Give it this terminal; without a command it is your shell",
         |draft, _| { draft.request.interactive = true; Ok(()) }),
     Key::valued(WHEN, "idle", "TIME", "End an interactive job when nothing was typed or printed for so long; or unlimited [default: 30m]",
@@ -147,7 +149,7 @@ pub static KEYS: [Key; 32] = [
         |draft, text| { draft.engine = Some(word(text, "something that runs containers: docker, podman or apptainer")?); Ok(()) }),
     Key::switch(WHERE, "snapshot", "Run the code as it is now: the git work tree is copied",
         |draft, _| { draft.request.snapshot = true; Ok(()) }),
-    Key::valued(WHERE, "output", "FILE", "Its output goes there too, seen from its folder; %j, %a, %x and %u stand for job, array index, name and user",
+    Key::valued(WHERE, "output", "FILE", "Its output goes there too, seen from its folder; %j, %A, %a, %x, %u and %N stand for job, array, array index, name, user and host",
         |draft, text| { draft.request.output = Some(text.into()); Ok(()) }).or(Some('o'), &[]),
     Key::valued(WHERE, "error", "FILE", "Its errors go there [default: with the output]",
         |draft, text| { draft.request.error = Some(text.into()); Ok(()) }).or(Some('e'), &[]),

@@ -44,6 +44,7 @@ mod shim;
 mod signals;
 mod state;
 mod stream;
+mod switches;
 mod user_processes;
 mod watch;
 
@@ -59,4 +60,5 @@ pub use owners::Owners;
 pub use peek::{FolderState, peek};
 pub(crate) use shim::CLEANUP_TIMEOUT;
 pub use state::{AttemptState, Supervised, find};
+pub(crate) use switches::NUMBER;
 pub use watch::ExitWatch;

@@ -19,6 +19,7 @@ use super::processes::kill_descendants;
 use super::running::RunningJob;
 use super::signals::SignalPlan;
 use super::stream::Stream;
+use super::switches::SwitchLog;
 use super::user_processes::UserProcesses;
 use crate::attempt::{Ended, Exit, Order};
 
@@ -93,6 +94,7 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, processes
     let user = order.user.as_ref();
     let log = |path| BoundedLog::create(path, order.log_limit).map_err(|error| cannot("make its logs", error));
     let (output, errors) = (log(folder.output())?, log(folder.errors())?);
+    let switches = SwitchLog::create(&folder.switches(), order.log_limit).map_err(|error| cannot("make its logs", error))?;
     // The user does not own the folder, so the file must exist already.
     owned(&folder.progress(), user).map_err(|error| cannot("make a file for its progress", error))?;
     let mut processes = processes.map_err(|error| cannot("start processes of its user", error))?;
@@ -108,8 +110,9 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, processes
     let job = pid(&child).ok_or("the kernel gave it no pid")?;
     let printed = console.as_ref().map(Console::output).transpose().map_err(|error| cannot("read its terminal", error))?;
     let pipes = [printed.or_else(|| child.stdout.take().map(OwnedFd::from)), child.stderr.take().map(OwnedFd::from)];
-    let streams = pipes.into_iter().zip([output, errors]).map(|(pipe, log)| Stream::new(pipe, log));
-    let running = RunningJob::new(folder, job, streams.collect(), processes, console, SignalPlan::new(job, order, cgroup));
+    let [output_pipe, error_pipe] = pipes;
+    let streams = [Stream::new(output_pipe, output), Stream::new(error_pipe, errors)];
+    let running = RunningJob::new(folder, job, streams, switches, processes, console, SignalPlan::new(job, order, cgroup));
     let mut running = running.leased(order.lease.as_deref());
     let exit = running.serve(&asked);
     // The others' output until their end belongs to the log. Foreign processes that hold the pipe are not waited for.

@@ -1,10 +1,12 @@
 //! `carma queue`: jobs that run and wait.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
 use anyhow::Result;
-use carma_core::MiB;
+use carma_core::{ArrayId, MiB};
 use carma_manager::api::{ArrayPlace, Counts, Queue, QueueQuery, QueueRow};
+use carma_manager::store::Phase;
 use clap::Args;
 
 use super::common::{Listing, UserFilter, write_json};
@@ -14,20 +16,26 @@ use carma_format::{left, right, write_table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-TIME is how long a job has been in its state. GPU lists the GPUs a job has, \
-by number; (2) is how many it waits for. MEM is the memory promised on each, \
-or expected to be needed. WHY is how far a running job is, where it tells, \
-and what a waiting one waits for: `carma why JOB` says it in full.\n\n\
+Running jobs come first, then waiting jobs in the order in which they are \
+considered, then held ones. RAN is how long the job has run, TOTAL the time since \
+its submission. GPU lists the GPUs of a job, by number; (2) is how many it \
+waits for. RESVD is the memory reserved on each GPU, or expected to be needed; \
+USED is what it uses. WHY is how far a running job is, where it tells, and what a \
+waiting one waits for: `carma why JOB` says it in full. Waiting and held jobs of \
+an array share a row; --members lists each.\n\n\
 Examples:\n  carma queue --mine\n  carma q -u ada --json | jq '.jobs[].id'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     users: UserFilter,
+    /// List each job of an array.
+    #[arg(long)]
+    members: bool,
     #[command(flatten)]
     listing: Listing,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let Arguments { users, listing } = arguments;
+    let Arguments { users, members, listing } = arguments;
     let (client, user) = (&mut listing.answer.manager.connect()?, users.user());
     let queue = match listing.most() {
         Some(most) => client.queue(&QueueQuery { user, each: Some(most), ..QueueQuery::default() })?,
@@ -36,7 +44,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     if listing.answer.json {
         return write_json(&queue, output);
     }
-    table(&queue, output)?;
+    table(&queue, !members, output)?;
     let Counts { running, waiting, held } = queue.counts;
     let more = (running + waiting + held).saturating_sub(queue.jobs.len() as u64);
     if more > 0 && users.user().is_none() {
@@ -53,22 +61,48 @@ pub(crate) fn identity(id: carma_core::JobId, array: Option<ArrayPlace>) -> Stri
     array.map_or_else(|| id.0.to_string(), |place| place.to_string())
 }
 
-fn table(queue: &Queue, output: &mut impl Write) -> Result<()> {
+fn table(queue: &Queue, groups: bool, output: &mut impl Write) -> Result<()> {
     let columns = [
         right("ID", 11),
         left("NAME", 12),
         left("USER", 8),
         left("STATE", 10),
-        right("TIME", 9),
+        right("RAN", 8),
+        right("TOTAL", 8),
         left("GPU", 7),
-        right("MEM", 6),
+        right("RESVD", 6),
+        right("USED", 6),
         left("WHY", usize::MAX),
     ];
-    Ok(write_table(columns, &queue.jobs.iter().map(row).collect::<Vec<_>>(), output)?)
+    let mut grouped = BTreeSet::new();
+    let rows: Vec<_> =
+        queue.jobs.iter().filter_map(|job| if groups { group_or_row(queue, job, &mut grouped) } else { Some(row(job)) }).collect();
+    Ok(write_table(columns, &rows, output)?)
 }
 
-fn row(job: &QueueRow) -> [String; 8] {
-    let gibibytes = |MiB(size)| format!("{:.1}G", size as f64 / 1024.0);
+/// A row for a job, or for all jobs of its array that do not run; none if that row is written.
+fn group_or_row(queue: &Queue, job: &QueueRow, grouped: &mut BTreeSet<ArrayId>) -> Option<[String; 10]> {
+    let counts = |place: ArrayPlace| queue.arrays.get(&place.array).filter(|counts| counts.waiting + counts.held > 1);
+    let Some((place, Counts { running, waiting, held })) =
+        job.array.filter(|_| !is_running(job)).and_then(|place| Some((place, counts(place)?)))
+    else {
+        return Some(row(job));
+    };
+    let parts = [(running, "running"), (waiting, "waiting"), (held, "held")].into_iter().filter(|(count, _)| **count > 0);
+    let counts = parts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ");
+    let mut cells = row(job);
+    let reason = std::mem::take(&mut cells[9]);
+    cells[0] = format!("{}_*", place.array.0);
+    cells[9] = if reason.is_empty() { counts } else { format!("{counts}; {reason}") };
+    grouped.insert(place.array).then_some(cells)
+}
+
+const fn is_running(job: &QueueRow) -> bool {
+    matches!(job.state, Phase::Starting | Phase::Running)
+}
+
+fn row(job: &QueueRow) -> [String; 10] {
+    let gibibytes = |size: Option<MiB>| size.map_or_else(|| "-".to_owned(), |MiB(size)| format!("{:.1}G", size as f64 / 1024.0));
     let progress = job.progress.map(|share| format!("{:.0} %", share * 100.0));
     let retry = (job.attempts > 1).then(|| format!("attempt {}", job.attempts));
     let running = || [progress, retry].into_iter().flatten().collect::<Vec<_>>().join(", ");
@@ -77,9 +111,11 @@ fn row(job: &QueueRow) -> [String; 8] {
         job.name.clone().unwrap_or_else(|| "-".to_owned()),
         job.user.clone(),
         job.state.to_string(),
-        clock(job.for_seconds.get()),
+        if is_running(job) { clock(job.for_seconds.get()) } else { "-".to_owned() },
+        clock(job.total_seconds.get()),
         if job.devices.is_empty() { format!("({})", job.gpus) } else { devices(job.devices.iter().copied()) },
-        job.memory.map_or_else(|| "-".to_owned(), gibibytes),
+        gibibytes(job.memory),
+        gibibytes(job.used),
         job.reason.clone().unwrap_or_else(running),
     ]
 }
@@ -94,7 +130,7 @@ fn summary(Queue { counts: Counts { running, waiting, held }, jobs, .. }: &Queue
 #[cfg(test)]
 mod tests {
     use carma_core::{ArrayId, DeviceId, JobId, Priority, Seconds, ServerId};
-    use carma_manager::store::{Phase, UnixMillis};
+    use carma_manager::store::UnixMillis;
 
     use super::*;
 
@@ -113,6 +149,8 @@ mod tests {
             array: None,
             devices: Vec::new(),
             memory: Some(MiB(20_480)),
+            used: None,
+            total_seconds: Seconds::from_secs(90),
             progress: None,
             reason: Some(reason.to_owned()),
         }
@@ -126,6 +164,7 @@ mod tests {
             for_seconds: Seconds::from_secs(100_000),
             attempts: 2,
             devices: vec![gpu(0), gpu(1)],
+            used: Some(MiB(7_270)),
             progress: Some(0.433),
             reason: None,
             ..waiting(9, "resnet50_imagenet_bs64", "")
@@ -138,9 +177,11 @@ mod tests {
             state: Phase::Recovering,
             ..waiting(100_000, "\u{202e}evil", "is next, and waits for room")
         };
-        let queue = Queue { counts: Counts { running: 1, waiting: 300, held: 0 }, jobs: vec![runs, member, odd], next: None };
+        let next = QueueRow { array: Some(ArrayPlace { array: ArrayId(12), index: 4 }), ..member.clone() };
+        let arrays = [(ArrayId(12), Counts { running: 2, waiting: 95, held: 1 })].into();
+        let queue = Queue { counts: Counts { running: 1, waiting: 300, held: 0 }, jobs: vec![runs, member, odd, next], arrays, next: None };
         let mut table = Vec::new();
-        super::table(&queue, &mut table).unwrap();
+        super::table(&queue, true, &mut table).unwrap();
         let table = String::from_utf8(table).unwrap();
         assert_eq!(table.lines().find(|line| line.chars().count() > 80), None, "too wide");
         insta::assert_snapshot!("queue", format!("{table}{}", summary(&queue)));

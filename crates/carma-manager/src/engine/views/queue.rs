@@ -1,8 +1,10 @@
 //! The list of the queue: an overview, or page by page.
 
-use carma_core::{Job, JobId, MiB, State, Time};
+use std::collections::BTreeMap;
 
-use super::{View, array_place, moment};
+use carma_core::{Active, ArrayId, Job, JobId, MiB, State, TenantMemory, Time};
+
+use super::{View, array_place};
 use crate::api::{Counts, MAX_ROWS, Queue, QueueCursor, QueuePart, QueueQuery, QueueRow};
 use crate::store::Phase;
 
@@ -70,8 +72,12 @@ impl<'a> View<'a> {
         let queued = self.queued(query, limits.of_kind(), &wanted);
         // Jobs that wait for something other than GPUs come after those that wait for GPUs.
         let (mut counts, mut running, mut blocked, mut held) = (Counts::default(), Vec::new(), Vec::new(), Vec::new());
+        let mut arrays: BTreeMap<ArrayId, Counts> = BTreeMap::new();
         for (kind, job) in self.unfinished() {
             counts.add(kind);
+            if let Some(member) = job.spec.array.filter(|_| wanted(job)) {
+                arrays.entry(member.array).or_default().add(kind);
+            }
             let (part, list, most) = match kind {
                 Kind::Running => (QueuePart::Running, &mut running, limits.of_kind()),
                 Kind::Waiting => (QueuePart::Blocked, &mut blocked, limits.of_kind() - queued.len()),
@@ -90,7 +96,7 @@ impl<'a> View<'a> {
         rows.truncate(limits.all);
         let next = rows.last().filter(|_| more).map(|(part, place, job)| QueueCursor { part: *part, place: *place, job: job.id() });
         let jobs = rows.into_iter().map(|(_, _, job)| self.row(job, query.after.is_none())).collect();
-        Queue { counts, jobs, next }
+        Queue { counts, jobs, arrays, next }
     }
 
     /// Jobs that wait for GPUs, in queue order, each with its position.
@@ -130,6 +136,18 @@ impl<'a> View<'a> {
         counts
     }
 
+    /// The memory that a running job uses on its fullest GPU, as measured.
+    fn memory_in_use(self, active: &Active) -> Option<MiB> {
+        let fleet = self.decisions.scheduler().fleet();
+        let devices = active.placement.devices.iter().filter_map(|granted| fleet.device(granted.device));
+        let tenants = devices.flat_map(|device| &device.tenants).filter(|tenant| tenant.attempt == active.attempt);
+        let used = tenants.filter_map(|tenant| match tenant.memory {
+            TenantMemory::Reading(memory) => Some(memory),
+            TenantMemory::Unseen | TenantMemory::Unreadable => None,
+        });
+        used.max()
+    }
+
     fn row(self, job: &Job, explain: bool) -> QueueRow {
         let (id, spec) = (job.id(), &job.spec);
         let known = self.jobs.get(id);
@@ -138,11 +156,8 @@ impl<'a> View<'a> {
         let raised = Some(job.climb.floor).filter(|floor| *floor > MiB::ZERO);
         let expected = || spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0)).map(|estimate| estimate.expected);
         let explained = || {
-            self.decisions
-                .scheduler()
-                .explain(id)
-                .ok()
-                .map(|explanation| explanation.reason.text(&|time| moment(time, self.decisions.now())))
+            let explanation = self.decisions.scheduler().explain(id).ok()?;
+            Some(self.worded(|words| explanation.reason.text(words)))
         };
         let reason = match &job.state {
             State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } if self.setup.observes => {
@@ -163,6 +178,8 @@ impl<'a> View<'a> {
             state: Phase::from(&job.state),
             for_seconds: self.decisions.now() - since(&job.state),
             submitted: known.map(|known| known.submitted).unwrap_or_default(),
+            total_seconds: self.decisions.now() - job.submitted_at,
+            used: job.state.active().and_then(|active| self.memory_in_use(active)),
             priority: spec.priority,
             gpus: spec.gpus,
             attempts: job.attempts,

@@ -9,6 +9,7 @@ mod manager;
 mod metrics;
 mod notifications;
 mod other_events;
+mod resubmit;
 mod submit;
 mod terminal;
 mod what_if;
@@ -27,7 +28,7 @@ use utoipa_axum::router::OpenApiRouter;
 use self::other_events::OtherEvents;
 use super::Shared;
 use super::answer::{no_such_path, wrong_method};
-use crate::api::{EnergyKind, HistoryOrder, LogStream, Problem, ProblemKind};
+use crate::api::{EnergyKind, HistoryOrder, LogStream, OutcomeFilter, Problem, ProblemKind};
 
 /// The error answer of every route.
 #[derive(utoipa::IntoResponses)]
@@ -53,7 +54,7 @@ struct GpuPath {
 
 #[derive(OpenApi)]
 #[openapi(
-    components(schemas(EnergyKind, HistoryOrder, LogStream, ProblemKind)),
+    components(schemas(EnergyKind, HistoryOrder, LogStream, OutcomeFilter, ProblemKind)),
     modifiers(&OtherEvents),
     info(
         title = "CARMA",
@@ -69,6 +70,7 @@ struct Document;
 pub(super) fn api_router() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::with_openapi(Document::openapi())
         .merge(submit::routes())
+        .merge(resubmit::routes())
         .merge(jobs::routes())
         .merge(terminal::routes())
         .merge(actions::routes())

@@ -1,15 +1,15 @@
 //! Lists of jobs: the queue, and pages of the history.
 
-use carma_core::{ArrayId, JobId, Outcome, Priority, UserId};
+use carma_core::{ArrayId, JobId, MiB, Outcome, Priority, Seconds, UserId};
 use rusqlite::{Row, ToSql, params, params_from_iter};
 
 use super::Reader;
 use super::job::optional;
-use crate::ending::Ending;
+use crate::ending::{Ending, OutcomeFilter};
 use crate::phase::Phase;
 use crate::request::ArrayPlace;
 use crate::rows::JobSummary;
-use crate::store::columns::Named;
+use crate::store::columns::{Named, array_place};
 use crate::store::error::StoreError;
 use crate::units::UnixMillis;
 
@@ -29,6 +29,8 @@ pub struct JobFilter {
     pub user: Option<UserId>,
     /// In this state.
     pub phase: Option<Phase>,
+    /// Over, and with such an end.
+    pub outcome: Option<OutcomeFilter>,
     /// With this in its name, ignoring case.
     pub name: Option<String>,
     /// With this in its name or its user's name, ignoring case, or as its number.
@@ -37,6 +39,17 @@ pub struct JobFilter {
     pub array: Option<ArrayId>,
     /// Submitted within this.
     pub submitted: Span,
+}
+
+/// A job, its owner and its place in an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnedJob {
+    /// The job.
+    pub id: JobId,
+    /// Its owner.
+    pub owner: UserId,
+    /// Its place in an array.
+    pub array: Option<ArrayPlace>,
 }
 
 /// The conditions of a query, with their values in order.
@@ -61,6 +74,21 @@ impl Conditions {
     }
 }
 
+impl OutcomeFilter {
+    /// The condition on the document in column `outcome`: a word, or an object with one field.
+    const fn condition(self) -> &'static str {
+        match self {
+            Self::Succeeded => r#"outcome = '"succeeded"'"#,
+            Self::Failed => r#"outcome NOT IN ('"succeeded"', '"cancelled"')"#,
+            Self::Oom => r#"outcome IN ('"out_of_memory"', '"host_out_of_memory"')"#,
+            Self::TimeLimit => r#"outcome = '"time_limit"'"#,
+            Self::Cancelled => r#"outcome = '"cancelled"'"#,
+            Self::Lost => r#"outcome IN ('"gpu_lost"', '"mps_server_died"', '"supervisor_lost"', '"server_lost"')"#,
+            Self::NotStarted => r#"(outcome LIKE '{"could_not_start"%' OR outcome LIKE '{"dependency_failed"%')"#,
+        }
+    }
+}
+
 impl JobFilter {
     fn conditions(&self) -> Conditions {
         let mut conditions = Conditions::new();
@@ -68,6 +96,10 @@ impl JobFilter {
             conditions.sql += r" AND (name LIKE ? ESCAPE '\' OR user LIKE ? ESCAPE '\' OR id = ?)";
             let part = containing(text);
             conditions.values.extend([Box::new(part.clone()) as Box<dyn ToSql>, Box::new(part), Box::new(text.trim().parse::<i64>().ok())]);
+        }
+        if let Some(outcome) = self.outcome {
+            conditions.sql += " AND ";
+            conditions.sql += outcome.condition();
         }
         conditions
             .and("uid = ?", self.user.map(|user| user.0))
@@ -89,10 +121,14 @@ fn containing(text: &str) -> String {
 const SUMMARY: &str =
     "SELECT id, name, uid, user, phase, since, priority, gpus, attempts, array, array_index, submitted, ended, outcome FROM jobs";
 
-/// The place in an array that two columns hold.
-pub(super) fn array_place(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<ArrayPlace>> {
-    let (array, index) = (row.get::<_, Option<u64>>(column)?, row.get::<_, Option<u32>>(column + 1)?);
-    Ok(array.map(ArrayId).zip(index).map(|(array, index)| ArrayPlace { array, index }))
+/// What the attempts of a job took, as three more columns.
+const TAKEN: &str = "(SELECT sum(attempts.ended - launched) FROM attempts WHERE job = jobs.id),
+    (SELECT max(value) FROM attempts, json_each(peaks) WHERE job = jobs.id),
+    (SELECT sum(joules) FROM attempts WHERE job = jobs.id)";
+
+/// Selects jobs with what their attempts took.
+fn with_taken() -> String {
+    SUMMARY.replace(" FROM jobs", &format!(", {TAKEN} FROM jobs"))
 }
 
 fn read_summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
@@ -113,7 +149,16 @@ fn read_summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
         ended: row.get(12)?,
         ending: outcome.as_ref().map(Ending::from),
         outcome,
+        ran: None,
+        peak: None,
+        energy: None,
     })
+}
+
+fn read_with_taken(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
+    let ran = row.get::<_, Option<f64>>(14)?.and_then(|millis| Seconds::new(millis / 1000.0).ok());
+    let peak = row.get::<_, Option<u64>>(15)?.map(MiB);
+    Ok(JobSummary { ran, peak, energy: row.get(16)?, ..read_summary(row)? })
 }
 
 impl Reader {
@@ -125,14 +170,15 @@ impl Reader {
     /// A page of jobs, the latest first: those before a job, up to a limit. By number, as the clock may have jumped.
     pub fn history(&self, filter: &JobFilter, before: Option<JobId>, most: u32) -> Result<Vec<JobSummary>, StoreError> {
         let Conditions { sql, values } = filter.conditions().and("id < ?", before.map(|job| job.0));
-        self.rows(&format!("{SUMMARY} WHERE {sql} ORDER BY id DESC LIMIT {most}"), params_from_iter(values), read_summary)
+        let summary = with_taken();
+        self.rows(&format!("{summary} WHERE {sql} ORDER BY id DESC LIMIT {most}"), params_from_iter(values), read_with_taken)
     }
 
     /// The same for finished jobs, those that ended last first.
     pub fn recently_finished(&self, filter: &JobFilter, before: Option<JobId>, most: u32) -> Result<Vec<JobSummary>, StoreError> {
         let Conditions { sql, values } = filter.conditions().and("id < ?", before.map(|job| job.0));
-        let sql = format!("{SUMMARY} WHERE ended IS NOT NULL AND {sql} ORDER BY ended DESC, id DESC LIMIT {most}");
-        self.rows(&sql, params_from_iter(values), read_summary)
+        let sql = format!("{} WHERE ended IS NOT NULL AND {sql} ORDER BY ended DESC, id DESC LIMIT {most}", with_taken());
+        self.rows(&sql, params_from_iter(values), read_with_taken)
     }
 
     /// How many unfinished jobs a user has.
@@ -157,9 +203,9 @@ impl Reader {
     }
 
     /// The jobs of an array with their owners, in order.
-    pub fn members(&self, array: ArrayId) -> Result<Vec<(JobId, UserId)>, StoreError> {
-        let member = |row: &Row<'_>| Ok((JobId(row.get(0)?), UserId(row.get(1)?)));
-        self.rows("SELECT id, uid FROM jobs WHERE array = ?1 ORDER BY id", params![array.0], member)
+    pub fn members(&self, array: ArrayId) -> Result<Vec<OwnedJob>, StoreError> {
+        let member = |row: &Row<'_>| Ok(OwnedJob { id: JobId(row.get(0)?), owner: UserId(row.get(1)?), array: array_place(row, 2)? });
+        self.rows("SELECT id, uid, array, array_index FROM jobs WHERE array = ?1 ORDER BY id", params![array.0], member)
     }
 
     /// A user's latest job, or the latest of this name.
