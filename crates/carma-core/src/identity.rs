@@ -41,6 +41,41 @@ identity!(
     /// A MIG instance within its GPU.
     MigInstance(u16), "mig{}");
 
+/// A job as users name it: by its number, or by its array and index.
+///
+/// ```
+/// use carma_core::{ArrayId, JobId, JobLabel};
+/// assert_eq!(JobLabel::from(JobId(12)).to_string(), "job 12");
+/// let member = JobLabel { job: JobId(38), member: Some((ArrayId(32), 6)) };
+/// assert_eq!((member.to_string(), member.short()), ("job 32_6".to_owned(), "32_6".to_owned()));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobLabel {
+    /// The job.
+    pub job: JobId,
+    /// Its array, and its index there.
+    pub member: Option<(ArrayId, u32)>,
+}
+
+impl JobLabel {
+    /// The name in commands: `12`, `32_6`.
+    pub fn short(self) -> String {
+        self.member.map_or_else(|| self.job.0.to_string(), |(array, index)| format!("{}_{index}", array.0))
+    }
+}
+
+impl From<JobId> for JobLabel {
+    fn from(job: JobId) -> Self {
+        Self { job, member: None }
+    }
+}
+
+impl fmt::Display for JobLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "job {}", self.short())
+    }
+}
+
 /// One run of a job: a job that is retried has several, one at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

@@ -59,7 +59,7 @@ pub use identity::*;
 pub use job::*;
 pub use keys::*;
 pub use modes::{CurrentGpu, ModeChoice, ModeForecast, Progress, WaitingJob, best_mode, slice_slowdown, thread_share};
-pub use obstacle::{Obstacle, PlacementKind};
+pub use obstacle::{Obstacle, PlacementKind, Wording};
 pub use policy::{Encounter, Facts, Mapping, Order, POLICIES, Policy, Prediction, Score, UnknownPolicy, VARIANTS};
 pub use power::PowerRange;
 pub use recovery::{Climb, OomContext, Rung};

@@ -256,18 +256,47 @@ pub enum Obstacle {
     },
 }
 
-/// A moment of the scheduler's clock.
-pub(crate) fn moment(time: Time) -> String {
-    format!("at {time}")
+/// How texts write moments and name jobs: people do not know the scheduler's clock, and know the jobs of an array by their index.
+#[derive(Clone, Copy)]
+pub struct Wording<'a> {
+    /// A moment of the scheduler's clock.
+    pub moment: &'a dyn Fn(Time) -> String,
+    /// The name of a job.
+    pub job: &'a dyn Fn(JobId) -> String,
+}
+
+impl Wording<'_> {
+    /// The scheduler's own clock and numbers.
+    pub const PLAIN: Wording<'static> = Wording { moment: &|time| format!("at {time}"), job: &|job| job.to_string() };
 }
 
 impl Obstacle {
-    /// As text, with moments as `when` writes them: people do not know the scheduler's clock.
-    pub fn text(&self, when: &dyn Fn(Time) -> String) -> String {
+    /// As text in these words.
+    pub fn text(&self, words: Wording<'_>) -> String {
+        let Wording { moment, job: name } = words;
         match self {
-            Self::GateClosed { behind, until: Some(until) } => format!("closed behind {behind}, opens {}", when(*until)),
-            Self::MemoryGrows { job, until } => format!("takes no more jobs: {job} grows, and memory is full {}", when(*until)),
-            Self::ReservedForHead { head, from: Some(from) } => format!("is reserved for {head}, which should start {}", when(*from)),
+            Self::GateClosed { behind, until: Some(until) } => format!("closed behind {}, opens {}", name(behind.job), moment(*until)),
+            Self::GateClosed { behind, until: None } => format!("closed behind {}, not yet seen on it", name(behind.job)),
+            Self::HeldExclusively { by } => format!("is held exclusively by {}", name(*by)),
+            Self::MemoryGrows { job, until } => {
+                format!("takes no more jobs: {} grows, and memory is full {}", name(*job), moment(*until))
+            }
+            Self::Slowed { job, percent, predicted } => {
+                format!("takes no more jobs: steps of {} take {percent} % of their time alone, {predicted} % predicted", name(*job))
+            }
+            Self::KeptApart { from } => format!("has {}, and the two did not go together", name(*from)),
+            Self::PredictedSlowdown { slowed, percent, limit } => {
+                let slowed = slowed.map_or_else(|| "the job".to_owned(), name);
+                format!("{slowed} would take {percent} % of its time alone (limit {limit} %)")
+            }
+            Self::HostKept { head } => format!("its host's cores or memory are kept for {}", name(*head)),
+            Self::ReservedForHead { head, from: Some(from) } => {
+                format!("is reserved for {}, which should start {}", name(*head), moment(*from))
+            }
+            Self::ReservedForHead { head, from: None } => format!("is reserved for {}", name(*head)),
+            Self::CollocationSuspended { recovering } => {
+                format!("nothing is collocated while {} waits to be recovered", name(*recovering))
+            }
             other => other.to_string(),
         }
     }
@@ -285,11 +314,9 @@ impl fmt::Display for Obstacle {
             Self::Switching { to } => write!(f, "is being switched to {to}"),
             Self::Observing => f.write_str("is still being observed: its first window is not full"),
             Self::Stale { age } => write!(f, "has not been sampled for {age}"),
-            Self::GateClosed { behind, until: None } => write!(f, "closed behind {behind}, not yet seen on it"),
             Self::NotIdle { jobs, foreign, occupied } => {
                 write!(f, "is not idle: {jobs} of our jobs, {foreign} other processes, {occupied} in use")
             }
-            Self::HeldExclusively { by } => write!(f, "is held exclusively by {by}"),
             Self::NeedsIdle => f.write_str("the job must start on an idle GPU"),
             Self::JobLimit { limit } => write!(f, "has its {limit} jobs"),
             Self::ForeignProcesses { count } => write!(f, "is used by {count} processes from outside"),
@@ -298,21 +325,10 @@ impl fmt::Display for Obstacle {
                 and.map_or(Ok(()), |(metric, score, limit)| write!(f, " and {} {score} (limit {limit})", metric.name()))
             }
             Self::UtilisationCap { score, cap } => write!(f, "is busier ({score}) than the cap of {cap}"),
-            Self::Slowed { job, percent, predicted } => {
-                write!(f, "takes no more jobs: steps of {job} take {percent} % of their time alone, {predicted} % predicted")
-            }
-            Self::KeptApart { from } => write!(f, "has {from}, and the two did not go together"),
             Self::UtilisationSum { percent } => write!(f, "expected utilisations would sum to {percent} % (limit 100 %)"),
             Self::SharingScore { sum, limit } => write!(f, "sharing scores would sum to {sum} (limit {limit})"),
             Self::PredictedActivity { metric, percent, limit } => {
                 write!(f, "would be too busy: {} {percent} % (limit {limit} %)", metric.name())
-            }
-            Self::PredictedSlowdown { slowed, percent, limit } => {
-                match slowed {
-                    None => f.write_str("the job")?,
-                    Some(job) => write!(f, "{job}")?,
-                }
-                write!(f, " would take {percent} % of its time alone (limit {limit} %)")
             }
             Self::LittleGain { percent, least } => {
                 write!(f, "sharing would not pay: it would add {percent} % of a job's progress (at least {least} %)")
@@ -325,19 +341,22 @@ impl fmt::Display for Obstacle {
             Self::HostCores { needed, free, all } => write!(f, "its host has {free} of {all} cores free, {needed} needed"),
             Self::HostMemory { needed, free, all } => write!(f, "its host has {free} of {all} not booked, {needed} needed"),
             Self::HostMemoryInUse { needed, available } => write!(f, "its host has {available} available, {needed} needed"),
-            Self::HostKept { head } => write!(f, "its host's cores or memory are kept for {head}"),
             Self::MpsOtherUser { serves } => write!(f, "its MPS server serves {serves}"),
             Self::MpsClientsOnly => f.write_str("takes MPS clients only"),
             Self::WrongMode { wanted } => write!(f, "does not offer the wanted mode ({})", format!("{wanted:?}").to_lowercase()),
             Self::MigIsSingle => f.write_str("is a MIG instance, and the job has several ranks"),
-            Self::GateClosed { until: Some(_), .. } | Self::MemoryGrows { .. } | Self::ReservedForHead { from: Some(_), .. } => {
-                f.write_str(&self.text(&moment))
-            }
-            Self::ReservedForHead { head, from: None } => write!(f, "is reserved for {head}"),
+            Self::GateClosed { .. }
+            | Self::HeldExclusively { .. }
+            | Self::MemoryGrows { .. }
+            | Self::Slowed { .. }
+            | Self::KeptApart { .. }
+            | Self::PredictedSlowdown { .. }
+            | Self::HostKept { .. }
+            | Self::ReservedForHead { .. }
+            | Self::CollocationSuspended { .. } => f.write_str(&self.text(Wording::PLAIN)),
             Self::LeftToOthers => f.write_str("is left to users who have less than their share"),
             Self::HostLeftToOthers => f.write_str("its host runs as many of the user's jobs as it may beside users who have used less"),
             Self::PowerBudget { predicted, budget } => write!(f, "its server's GPUs would draw {predicted} (budget {budget})"),
-            Self::CollocationSuspended { recovering } => write!(f, "nothing is collocated while {recovering} waits to be recovered"),
         }
     }
 }

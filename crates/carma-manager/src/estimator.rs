@@ -99,7 +99,6 @@ impl Estimator {
             attempt: AttemptId { job: task.job.unwrap_or(JobId(0)), number: 0 },
             request: &request,
             user: user.as_ref(),
-            array_index: request.array.as_ref().map(|element| element.index),
             placement: &Placement { server: LOCAL_SERVER, devices: Vec::new() },
             devices: &[],
             mps: None,

@@ -1,14 +1,14 @@
 //! Events of jobs and of the machine, as they are stored, sent and shown. All writers and readers use [`JobEvent`].
 
 use carma_core::{
-    Estimate, Granted, Idle, JobId, LaunchReason, MiB, Outcome, Placement, RequeueReason, Signal, Stall, StopReason, Verdict,
+    Estimate, Granted, Idle, JobId, JobLabel, LaunchReason, MiB, Outcome, Placement, RequeueReason, Signal, Stall, StopReason, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::judge::Blame;
-use crate::request::JobChange;
+use crate::request::{ArrayPlace, JobChange};
 use crate::units::UnixMillis;
 
 /// An event of a job's timeline, or of the machine. On the wire it is `kind` and `body`.
@@ -140,9 +140,20 @@ pub struct NewEvent {
     pub at: UnixMillis,
     /// The job; unset: the machine.
     pub job: Option<JobId>,
+    /// The place of the job in an array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayPlace>,
     /// The event.
     #[serde(flatten)]
     pub event: JobEvent,
+}
+
+impl NewEvent {
+    /// An event of a job, or of the machine.
+    pub fn of(at: UnixMillis, job: Option<JobLabel>, event: JobEvent) -> Self {
+        let array = job.and_then(|job| job.member).map(|(array, index)| ArrayPlace { array, index });
+        Self { at, job: job.map(|label| label.job), array, event }
+    }
 }
 
 /// An event with its number.

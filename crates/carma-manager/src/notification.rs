@@ -6,6 +6,8 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::request::ArrayPlace;
+
 /// A notification: these events of the user's jobs are sent over this channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -53,12 +55,18 @@ pub struct NotifiedEvent {
     pub occasion: Occasion,
     /// The number of the job.
     pub job: u64,
+    /// The place of the job in an array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayPlace>,
     /// The name of the job.
     pub name: Option<String>,
     /// The event as a sentence.
     pub text: String,
     /// Its time, in milliseconds since 1970.
     pub at: crate::units::UnixMillis,
+    /// The last lines of its last attempt, if it failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_lines: Vec<String>,
     /// The path of its log.
     #[schema(value_type = Option<String>)]
     pub log: Option<PathBuf>,

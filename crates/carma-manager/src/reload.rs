@@ -16,8 +16,8 @@ pub async fn reload(handle: &Handle, file: PathBuf, running: &ManagerConfig) -> 
     let path = file.clone();
     let read =
         spawn_blocking(move || Configuration::read(&file)).await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?;
-    let Configuration { rules, manager, warnings } = read.map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
-    handle.configure(rules).await?;
+    let Configuration { rules, manager, given, warnings } = read.map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
+    handle.configure(rules, given).await?;
     Ok(Reloaded { needs_restart: differences(running, &manager), warnings: lines(&path, &warnings) })
 }
 

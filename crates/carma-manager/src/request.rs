@@ -52,8 +52,9 @@ pub struct JobRequest {
     pub name: Option<String>,
     /// The command.
     pub command: JobCommand,
-    /// The working directory.
-    #[schema(value_type = String)]
+    /// The working directory, as an absolute path.
+    #[serde(default)]
+    #[schema(value_type = String, required)]
     pub directory: PathBuf,
     /// Its whole environment.
     #[serde(default)]
@@ -67,8 +68,8 @@ pub struct JobRequest {
     /// The container that it runs in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
-    /// A file for a copy of its output; `%j`, `%a`, `%x` and `%u` stand for job, array index, name and user, `%%` for a
-    /// percent sign.
+    /// A file for a copy of its output; `%j`, `%A`, `%a`, `%x`, `%u` and `%N` stand for job, array, array index, name,
+    /// user and host, `%%` for a percent sign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub output: Option<PathBuf>,
@@ -226,6 +227,9 @@ pub struct Schedule {
     pub after: Vec<After>,
     /// How many jobs of its array may run at once.
     pub at_most: Option<u32>,
+    /// It is accepted although no GPU or host here could ever run it: it waits for hardware that comes later.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wait_for_hardware: bool,
 }
 
 /// A job to wait for.
@@ -244,6 +248,9 @@ pub struct After {
 pub struct ArrayElement {
     /// The index that its user gave it; in a sweep its place, from 0.
     pub index: u32,
+    /// The array, which has the number of its first job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayId>,
     /// The values of the sweep's parameters in this job.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,

@@ -1,6 +1,6 @@
 //! Rows that the store reads and the API sends as they are.
 
-use carma_core::{ArrayId, AttemptId, JobId, MiB, Outcome, Priority, Seconds, UserId};
+use carma_core::{ArrayId, AttemptId, JobId, JobLabel, MiB, Outcome, Priority, Seconds, UserId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -116,6 +116,18 @@ pub struct UserSummary {
     pub gpu_time: Seconds,
     /// Energy of attempts that ended in the period.
     pub energy: Joules,
+}
+
+impl JobSummary {
+    /// Its name for users.
+    pub fn label(&self) -> JobLabel {
+        label(self.id, self.array)
+    }
+}
+
+/// The name of a job for users.
+pub fn label(job: JobId, array: Option<ArrayPlace>) -> JobLabel {
+    JobLabel { job, member: array.map(|place| (place.array, place.index)) }
 }
 
 /// An attempt's time on a GPU.

@@ -29,8 +29,9 @@ pub(crate) fn changes(id: JobId, ran: &SeededJob, begin: UnixMillis) -> serde_js
         "spec": spec, "state": State::Queued { since: time(ran.submitted) }, "submitted_at": time(ran.submitted), "sequence": id.0, "attempts": 0,
         "climb": Climb::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
     }))?;
-    let event =
-        |at: UnixMillis, kind: &str, body: Value| Change::EventLogged(NewEvent { at, job: Some(id), event: JobEvent::read(kind, body) });
+    let event = |at: UnixMillis, kind: &str, body: Value| {
+        Change::EventLogged(NewEvent { at, job: Some(id), array: None, event: JobEvent::read(kind, body) })
+    };
     let estimate = json!({ "source": "static", "notes": [], "parts": parts(ran) });
     let accepted = StoredJob { request: request(ran), owner: ran.owner.clone(), job: job.clone(), submitted: ran.submitted, ended: None };
     let mut changes = vec![

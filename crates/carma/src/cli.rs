@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command_list::grouped;
-use crate::configuration::ConfigArguments;
+use crate::configuration::ShowArguments;
 use crate::manager::Manager;
 use crate::{
     agent, backup, calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual,
@@ -131,9 +131,14 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Print all settings as TOML.
-    #[command(after_help = "Example:\n  carma config show --preset aegis")]
-    Show(ConfigArguments),
+    /// Print all settings with their values and sources as TOML.
+    #[command(after_help = "\
+The values are those of the running manager. Without one, they are those that \
+`carma up` would use. With --config, --preset or --policy, they are those of these \
+options. Each value has its source: default, the preset or aim, FILE:LINE, or an \
+option.\n\n\
+Examples:\n  carma config show | grep margin\n  carma config show --config new.toml")]
+    Show(ShowArguments),
     /// Check a configuration file.
     #[command(after_help = "Example:\n  carma config check carma.toml")]
     Check {

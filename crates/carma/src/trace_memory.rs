@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         return dry_run.answer(Some(recorded), output);
     }
     if arguments.model.is_none() {
-        bail!("the script could not be dry-run (see above); with --model FILE there would be a static answer");
+        bail!("the script could not be dry-run; with --model FILE there would be an estimate from the model's description");
     }
     eprintln!("carma: the script could not be dry-run, so the answer is from the model's description");
     dry_run.answer(None, output)
@@ -103,7 +103,12 @@ impl<'a> DryRun<'a> {
         // The interpreter's name in front of the script is for the shell.
         let script = words.iter().skip_while(|word| word.to_str().is_some_and(|word| word == "python" || word == "python3"));
         let status = run_program("dry-running", command.args(script).stdin(Stdio::null()));
-        Ok(status.with_context(|| format!("cannot start {}", self.package.interpreter().display()))?.success())
+        let status = status.with_context(|| format!("cannot start {}", self.package.interpreter().display()))?;
+        // A process that is killed says nothing itself.
+        if status.code().is_none() {
+            eprintln!("carma: the dry run was killed ({status}); it may have taken too much memory");
+        }
+        Ok(status.success())
     }
 
     fn subject(&self, trace: Option<PathBuf>) -> SubjectArguments {
@@ -125,7 +130,7 @@ impl<'a> DryRun<'a> {
             let recorded = self.scratch.path().join(format!("{batch}.trace"));
             let words: Vec<OsString> = script.iter().map(|word| with_batch(word, batch)).collect();
             if !recorded.exists() && !self.record(&words, &recorded)? {
-                bail!("the script could not be dry-run with a batch of {batch} (see above)");
+                bail!("the script could not be dry-run with a batch of {batch}");
             }
             self.subject(Some(recorded)).with_batch(batch)
         };

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::JobId;
 use crate::units::MiB;
+use crate::{ArrayId, JobId, JobLabel};
 
 /// How one attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,10 +137,19 @@ pub enum Outcome {
     DependencyFailed {
         /// That job.
         on: JobId,
+        /// Its array and index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<u64>>))]
+        member: Option<(ArrayId, u32)>,
     },
 }
 
 impl Outcome {
+    /// The end of a job that was to run after this one.
+    pub(crate) const fn after_failure_of(on: JobLabel) -> Self {
+        Self::DependencyFailed { on: on.job, member: on.member }
+    }
+
     /// Whether the job did its work.
     pub fn succeeded(&self) -> bool {
         *self == Self::Succeeded
@@ -226,7 +235,9 @@ impl fmt::Display for Outcome {
             Self::SupervisorLost => Verdict::SupervisorLost.fmt(f),
             Self::ServerLost => Verdict::ServerLost.fmt(f),
             Self::Hung => Verdict::Hung.fmt(f),
-            Self::DependencyFailed { on } => write!(f, "not run, because {on} did not succeed"),
+            Self::DependencyFailed { on, member } => {
+                write!(f, "not run, because {} did not succeed", JobLabel { job: *on, member: *member })
+            }
         }
     }
 }

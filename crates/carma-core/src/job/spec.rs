@@ -10,7 +10,7 @@ use super::stall::OnHang;
 use crate::sharing::RequestedMode;
 use crate::telemetry::{Metric, Utilisation};
 use crate::units::{Fraction, MiB, Seconds, Time};
-use crate::{ArrayId, GroupId, JobId, UserId};
+use crate::{ArrayId, GroupId, JobId, JobLabel, UserId};
 
 /// A request to run a training job.
 ///
@@ -108,6 +108,11 @@ fn one() -> u32 {
 }
 
 impl JobSpec {
+    /// Its name for users.
+    pub fn label(&self) -> JobLabel {
+        JobLabel { job: self.id, member: self.array.map(|member| (member.array, member.index)) }
+    }
+
     /// A job that wants one GPU, without any estimate.
     pub fn new(id: JobId) -> Self {
         Self {

@@ -9,9 +9,9 @@ use crate::admission::{Demand, host_obstacles, job_obstacles, power_objection};
 use crate::device::{Device, device_obstacles};
 use crate::fleet::Server;
 use crate::job::{Job, State};
-use crate::obstacle::{Obstacle, PlacementKind, moment};
+use crate::obstacle::{Obstacle, PlacementKind, Wording};
 use crate::risk::Risk;
-use crate::units::{MiB, Time};
+use crate::units::MiB;
 use crate::{DeviceId, JobId, ServerId};
 
 /// What a job waits for.
@@ -139,16 +139,16 @@ impl Scheduler {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(&moment))
+        f.write_str(&self.text(Wording::PLAIN))
     }
 }
 
 impl Explanation {
-    /// All of it as text, with moments as `when` writes them.
-    pub fn text(&self, when: &dyn Fn(Time) -> String) -> String {
-        let devices = self.devices.iter().map(|answer| (answer.device.to_string(), answer.texts(when)));
-        let hosts = self.hosts.iter().map(|answer| (answer.server.to_string(), answer.texts(when)));
-        let mut text = self.summary(when);
+    /// All of it as text, in these words.
+    pub fn text(&self, words: Wording<'_>) -> String {
+        let devices = self.devices.iter().map(|answer| (answer.device.to_string(), answer.texts(words)));
+        let hosts = self.hosts.iter().map(|answer| (answer.server.to_string(), answer.texts(words)));
+        let mut text = self.summary(words);
         for (place, texts) in devices.chain(hosts) {
             for (line, obstacle) in texts.iter().enumerate() {
                 let name = if line == 0 { place.as_str() } else { "" };
@@ -160,32 +160,32 @@ impl Explanation {
     }
 
     /// What holds the job back, without the obstacles on single devices and hosts.
-    pub fn summary(&self, when: &dyn Fn(Time) -> String) -> String {
+    pub fn summary(&self, words: Wording<'_>) -> String {
         match &self.reason {
-            WaitReason::NotWaiting => format!("{}: {}", self.job, self.state),
-            reason => format!("{} {}", self.job, reason.text(when)),
+            WaitReason::NotWaiting => format!("{}: {}", (words.job)(self.job), self.state),
+            reason => format!("{} {}", (words.job)(self.job), reason.text(words)),
         }
     }
 }
 
 impl DeviceAnswer {
     /// The obstacles, a line each.
-    pub fn texts(&self, when: &dyn Fn(Time) -> String) -> Vec<String> {
-        let idle = self.idle.iter().map(|job| format!("{job} holds it and does not use it"));
-        texts(&self.obstacles, when).into_iter().chain(idle).collect()
+    pub fn texts(&self, words: Wording<'_>) -> Vec<String> {
+        let idle = self.idle.iter().map(|job| format!("{} holds it and does not use it", (words.job)(*job)));
+        texts(&self.obstacles, words).into_iter().chain(idle).collect()
     }
 }
 
 impl HostAnswer {
     /// The obstacles, a line each.
-    pub fn texts(&self, when: &dyn Fn(Time) -> String) -> Vec<String> {
-        texts(&self.obstacles, when)
+    pub fn texts(&self, words: Wording<'_>) -> Vec<String> {
+        texts(&self.obstacles, words)
     }
 }
 
-fn texts(obstacles: &[Obstacle], when: &dyn Fn(Time) -> String) -> Vec<String> {
+fn texts(obstacles: &[Obstacle], words: Wording<'_>) -> Vec<String> {
     if obstacles.is_empty() {
         return vec!["would take it".to_owned()];
     }
-    obstacles.iter().map(|obstacle| obstacle.text(when)).collect()
+    obstacles.iter().map(|obstacle| obstacle.text(words)).collect()
 }

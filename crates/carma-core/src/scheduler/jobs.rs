@@ -81,7 +81,7 @@ impl Scheduler {
         self.sequence = job.sequence;
         self.jobs.insert(id, job);
         match failed_dependency {
-            Some(on) => self.finish(id, Outcome::DependencyFailed { on }, now, actions),
+            Some(on) => self.finish(id, Outcome::after_failure_of(self.label(on)), now, actions),
             None => self.enqueue(id, now),
         }
     }
@@ -176,7 +176,7 @@ impl Scheduler {
             for dependent in self.dependents.take(job) {
                 match self.jobs.get_mut(&dependent).map(|waiting| waiting.settle(job, &outcome)) {
                     Some(Settled::Ready) => self.enqueue(dependent, now),
-                    Some(Settled::Never) => ends.push((dependent, Outcome::DependencyFailed { on: job })),
+                    Some(Settled::Never) => ends.push((dependent, Outcome::after_failure_of(self.label(job)))),
                     Some(Settled::Waiting) | None => {}
                 }
             }

@@ -55,7 +55,7 @@ use crate::fleet::Fleet;
 use crate::job::{Job, Verdict};
 use crate::queue::{Arrays, Dependents, Place, Queues, Quotas};
 use crate::units::Time;
-use crate::{AttemptId, DeviceId, JobId};
+use crate::{AttemptId, DeviceId, JobId, JobLabel};
 use backlog::Backlog;
 use dirty_scope::DirtyScope;
 use modes::ModeSwitching;
@@ -245,6 +245,11 @@ impl Scheduler {
     /// A job by name.
     pub fn job(&self, id: JobId) -> Option<&Job> {
         self.jobs.get(&id)
+    }
+
+    /// The name of a job for users. Of a job that it no longer knows, the number.
+    pub fn label(&self, id: JobId) -> JobLabel {
+        self.job(id).map_or_else(|| id.into(), |job| job.spec.label())
     }
 
     /// Every job it remembers, in order of name.

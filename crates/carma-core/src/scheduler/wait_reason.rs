@@ -10,9 +10,9 @@ use crate::JobId;
 use crate::admission::Demand;
 use crate::config::{OverQuota, QueueOrder};
 use crate::fair_share::Account;
-use crate::job::{Dependency, HostClaim, Job, State};
+use crate::job::{Dependency, HostClaim, Job, JobSpec, State};
 use crate::mapping;
-use crate::obstacle::moment;
+use crate::obstacle::Wording;
 use crate::queue::Place;
 use crate::units::{MiB, Seconds, Time, Watts};
 
@@ -154,6 +154,21 @@ impl Scheduler {
         }
     }
 
+    /// Why no server could ever run such a job, even if all else ended. Servers that end soon count.
+    pub fn never_runs(&self, spec: &JobSpec) -> Option<WaitReason> {
+        let job = Job::accept(spec.clone(), Vec::new(), self.sequence + 1, self.clock);
+        let demand = Demand { whenever: true, ..self.demand(&job, self.clock) };
+        if self.fleet.servers().is_empty() {
+            return None;
+        }
+        match demand.width() {
+            0 => (!could_ever_hold(&self.fleet, &demand)).then_some(WaitReason::TooLargeForHosts { claim: demand.host }),
+            _ if mapping::could_ever_fit(&self.fleet, &demand) => None,
+            _ if self.too_large_for_hosts(&demand) => Some(WaitReason::TooLargeForHosts { claim: demand.host }),
+            _ => Some(self.why_too_large(&job, &demand)),
+        }
+    }
+
     /// Why the head goes before a job.
     fn precedence(&self, head: JobId, job: &Job) -> Option<Precedence> {
         let head = self.jobs.get(&head)?;
@@ -213,9 +228,20 @@ impl Scheduler {
 }
 
 impl WaitReason {
-    /// As text, with moments as `when` writes them.
-    pub fn text(&self, when: &dyn Fn(Time) -> String) -> String {
-        if let Self::NotBefore { begin } = self { format!("is to begin {}", when(*begin)) } else { self.to_string() }
+    /// As text in these words.
+    pub fn text(&self, words: Wording<'_>) -> String {
+        match self {
+            Self::NotBefore { begin } => format!("is to begin {}", (words.moment)(*begin)),
+            Self::Dependencies { on } => {
+                let jobs: Vec<String> = on.iter().map(|dependency| (words.job)(dependency.job)).collect();
+                format!("waits for {}", jobs.join(", "))
+            }
+            Self::Behind { head, ahead, because } => {
+                let because = because.map_or_else(String::new, |because| format!(": {because}"));
+                format!("waits behind {}; {ahead} ahead of it{because}", (words.job)(*head))
+            }
+            other => other.to_string(),
+        }
     }
 }
 
@@ -225,11 +251,7 @@ impl fmt::Display for WaitReason {
             Self::NotWaiting => f.write_str("does not wait"),
             Self::Held => f.write_str("is held until it is released"),
             Self::Estimating => f.write_str("is being estimated"),
-            Self::Dependencies { on } => {
-                let jobs: Vec<String> = on.iter().map(|dependency| dependency.job.to_string()).collect();
-                write!(f, "waits for {}", jobs.join(", "))
-            }
-            Self::NotBefore { .. } => f.write_str(&self.text(&moment)),
+            Self::Dependencies { .. } | Self::NotBefore { .. } | Self::Behind { .. } => f.write_str(&self.text(Wording::PLAIN)),
             Self::ArrayLimit { at_most } => write!(f, "waits for its turn: {at_most} of its array may run at once"),
             Self::Quota { over } => write!(f, "waits for its user's quota: {over}"),
             Self::TooLargeForHosts { claim } => {
@@ -249,10 +271,6 @@ impl fmt::Display for WaitReason {
             }
             Self::NoHost => f.write_str("waits for a host that takes another job without GPUs"),
             Self::Room => f.write_str("is next in the queue: no GPU has room"),
-            Self::Behind { head, ahead, because } => {
-                write!(f, "waits behind {head}; {ahead} ahead of it")?;
-                because.map_or(Ok(()), |because| write!(f, ": {because}"))
-            }
         }
     }
 }

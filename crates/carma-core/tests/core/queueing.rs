@@ -46,11 +46,11 @@ fn dependencies_are_met_by_success_or_by_any_end() {
     assert!(matches!(lab.scheduler.explain(JobId(2)).unwrap().reason, WaitReason::Dependencies { on } if on[0].job == JobId(1)));
     assert_eq!(lab.refused(Event::JobForgotten { job: JobId(1) }), "job 1 cannot be forgotten: it is not over, or others wait for it");
     let ended = lab.exit(1, Verdict::Failed { code: 1 });
-    assert_eq!(*lab.outcome(2), Outcome::DependencyFailed { on: JobId(1) });
-    assert_eq!(*lab.outcome(4), Outcome::DependencyFailed { on: JobId(2) }, "and so on down the chain");
+    assert_eq!(*lab.outcome(2), Outcome::DependencyFailed { on: JobId(1), member: None });
+    assert_eq!(*lab.outcome(4), Outcome::DependencyFailed { on: JobId(2), member: None }, "and so on down the chain");
     assert_eq!(launches(&ended).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [3, 5], "any end will do for these");
     lab.submit(after(6, 1, Condition::Ok));
-    assert_eq!(*lab.outcome(6), Outcome::DependencyFailed { on: JobId(1) }, "too late to hope");
+    assert_eq!(*lab.outcome(6), Outcome::DependencyFailed { on: JobId(1), member: None }, "too late to hope");
     assert_eq!(lab.submit(after(7, 1, Condition::Any)).len(), 1);
 }
 

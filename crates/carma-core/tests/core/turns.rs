@@ -178,6 +178,7 @@ fn an_overdue_job_takes_nothing_off_the_work_of_others() {
     lab.wait(200);
     lab.event(Event::Tick);
     assert_eq!(head(&lab), JobId(3));
+    assert_eq!(lab.scheduler.queue_ids().collect::<Vec<_>>(), [JobId(3), JobId(4)], "lists show the head first");
     let why = lab.scheduler.explain(JobId(4)).unwrap().to_string();
     assert!(why.contains("1 ahead of it: it is the longest, and all other work would be done before it"), "{why}");
 }

@@ -1,6 +1,6 @@
 //! One job, its attempts and its logs.
 
-use carma_core::{AttemptId, JobId, MiB, Outcome, Placement, Seconds, State, Utilisation, Verdict};
+use carma_core::{AttemptId, JobId, JobLabel, MiB, Outcome, Placement, Seconds, State, Utilisation, Verdict};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -10,6 +10,7 @@ use crate::event::{CancelCause, MemoryPart, StoredEvent};
 use crate::judge::Blame;
 use crate::phase::Phase;
 use crate::request::{ArrayPlace, JobRequest, Owner};
+use crate::rows::label;
 use crate::units::{Joules, UnixMillis};
 
 /// Everything that is known about a job.
@@ -52,6 +53,12 @@ pub struct JobDetail {
     /// How far an unfinished job is, and when it is predicted to start and end.
     #[serde(default, skip_serializing_if = "JobPrediction::is_empty")]
     pub prediction: JobPrediction,
+    /// That its declared memory was far off, in a sentence, once it is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declaration: Option<String>,
+    /// The last lines of its last attempt, if the job failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_output: Option<LastOutput>,
 }
 
 /// The estimate of a job.
@@ -110,7 +117,7 @@ pub struct AttemptDetail {
 #[into_params(parameter_in = Query)]
 #[serde(default)]
 pub struct LogQuery {
-    /// Standard output or standard error.
+    /// Standard output, standard error, or both.
     pub stream: LogStream,
     /// Of this attempt; unset: the last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +129,7 @@ pub struct LogQuery {
     pub follow: bool,
 }
 
-/// One of a job's two logs.
+/// A job's logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogStream {
@@ -131,6 +138,17 @@ pub enum LogStream {
     Stdout,
     /// Standard error.
     Stderr,
+    /// Both, in the order in which they were written.
+    Both,
+}
+
+/// The last lines that a failed attempt printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LastOutput {
+    /// The stream with the error.
+    pub stream: LogStream,
+    /// The lines.
+    pub lines: Vec<String>,
 }
 
 /// How long to wait for the end of a job.
@@ -144,6 +162,16 @@ pub struct WaitQuery {
 }
 
 impl JobDetail {
+    /// Whether it ended without success, and not because a user cancelled it.
+    pub fn has_failed(&self) -> bool {
+        self.outcome().is_some_and(|outcome| !outcome.succeeded() && *outcome != Outcome::Cancelled)
+    }
+
+    /// Its name for users.
+    pub fn label(&self) -> JobLabel {
+        label(self.id, self.array)
+    }
+
     /// How it ended, if it did.
     pub const fn outcome(&self) -> Option<&Outcome> {
         self.state.outcome()

@@ -8,6 +8,7 @@
 //!  GET  /v1/jobs/{job}/logs         LogQuery -> bytes             GET  /v1/gpus       [GpuDetail]
 //!  GET  /v1/jobs/{job}/terminal     (upgrade)                     POST /v1/gpus/{gpu}/drain, /resume
 //!  POST /v1/jobs/{job}/cancel, hold, release, requeue -> ActionResult   GET  /v1/gpus/{gpu}/samples
+//!  POST /v1/jobs/{job}/resubmit     Resubmission -> Submitted
 //!  PATCH /v1/jobs/{job}             JobChange -> ActionResult     GET  /v1/events     (server-sent events)
 //!  POST /v1/forecast                Submission -> [Forecast]      GET  /v1/status, /v1/configuration, /v1/openapi.json
 //!  POST /v1/shutdown                Shutdown                      POST /v1/configuration/reload
@@ -42,7 +43,7 @@ mod why;
 pub use crate::ending::{Ending, EndingClass, OutcomeFilter};
 pub use crate::event::{ByUser, CancelCause, JobEstimate, JobEvent, MemoryPart, uncorrected};
 pub use crate::notification::{Channel, ChannelTest, Notification, NotifiedEvent, Occasion};
-pub use crate::request::{ArrayPlace, JobChange, Parameter, Submission};
+pub use crate::request::{ArrayPlace, JobChange, JobRequest, Parameter, Submission};
 pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, JobCounts, JobSummary, UserSummary};
 pub use crate::samples::MemoryStep;
 pub use action::*;

@@ -1,9 +1,10 @@
 //! The queue, page by page.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use carma_core::{DeviceId, JobId, MiB, Priority, Seconds, UserId};
+use carma_core::{ArrayId, DeviceId, JobId, MiB, Priority, Seconds, UserId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use utoipa::{IntoParams, ToSchema};
@@ -44,6 +45,9 @@ pub struct Queue {
     pub counts: Counts,
     /// The listed jobs. Only the first page says why jobs wait.
     pub jobs: Vec<QueueRow>,
+    /// Arrays with unfinished jobs, listed or not.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arrays: BTreeMap<ArrayId, Counts>,
     /// The start of the next page; unset: this is the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -82,6 +86,9 @@ pub struct QueueRow {
     /// Memory that it uses on its fullest GPU, as measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<MiB>,
+    /// Time since its submission.
+    #[serde(default)]
+    pub total_seconds: Seconds,
     /// Progress from 0 to 1, as the job reports or prints it.
     pub progress: Option<f64>,
     /// When a waiting job is predicted to start; unset without a basis.

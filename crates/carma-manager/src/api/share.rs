@@ -5,12 +5,18 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// A user in a group. Among users with waiting jobs, the group with the lowest standing is next, and in it the user with the lowest.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ShareRow {
     /// The user.
     pub uid: u32,
+    /// The user's name; the number, if the manager's host does not know the user.
+    #[serde(default)]
+    pub user: String,
     /// The group that the use counts for.
     pub gid: u32,
+    /// The group's name, likewise.
+    #[serde(default)]
+    pub group: String,
     /// The configured share within the group.
     pub share: f64,
     /// The configured share of the group.
@@ -31,6 +37,7 @@ impl From<ShareReport> for ShareRow {
     fn from(report: ShareReport) -> Self {
         let ShareReport { past, share, group_share, gpus, committed, standing, group_standing } = report;
         let (uid, gid, gpu_seconds) = (past.user.0, past.group.0, past.gpu_seconds);
-        Self { uid, gid, share, group_share, gpu_seconds, gpus, committed, standing, group_standing }
+        let (user, group) = (uid.to_string(), gid.to_string());
+        Self { uid, user, gid, group, share, group_share, gpu_seconds, gpus, committed, standing, group_standing }
     }
 }

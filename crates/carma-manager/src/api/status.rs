@@ -6,8 +6,9 @@ use carma_core::{JobId, Metric, MetricFacts, Seconds, Settings, Shown};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::configuration::ManagerSettings;
+use crate::configuration::{ManagerSettings, Sources};
 use crate::phase::Phase;
+use crate::request::ArrayPlace;
 use crate::units::UnixMillis;
 
 /// The status of the manager.
@@ -120,6 +121,9 @@ pub enum Update {
     Job {
         /// The job.
         job: JobId,
+        /// Its place in an array.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        array: Option<ArrayPlace>,
         /// Its user.
         uid: u32,
         /// The state of the job.
@@ -171,6 +175,9 @@ pub struct ConfigurationDetail {
     /// Settings of the manager itself. Only operators see the paths of tokens and keys.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub manager: ManagerSettings,
+    /// Where the value of each key comes from: `admission.margin`.
+    #[serde(default)]
+    pub sources: Sources,
 }
 
 /// The result of a reload: the settings of decisions are in force.

@@ -22,8 +22,8 @@ use super::streams::{Export, Log};
 use crate::api::{
     ActionResult, ChannelTest, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobAction,
     JobDetail, JobSummary, LogQuery, MAX_ROWS, Me, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery, RecentQuery,
-    RecentSamples, Reloaded, SampleQuery, ServerDetail, ShareRow, Shutdown, Status, Submission, Submitted, WaitQuery, WhatIf, WhatIfQuery,
-    Why,
+    RecentSamples, Reloaded, Resubmission, SampleQuery, ServerDetail, ShareRow, Shutdown, Status, Submission, Submitted, WaitQuery, WhatIf,
+    WhatIfQuery, Why,
 };
 use crate::contact::{self, Contact};
 use crate::places::Places;
@@ -175,6 +175,11 @@ impl Client {
     /// Sums of energy.
     pub fn energy(&mut self, query: &EnergyQuery) -> Answer<EnergyReport> {
         self.get(&with_query("/v1/energy", query)?)
+    }
+
+    /// Submits a job once more, or all jobs of an array.
+    pub fn resubmit(&mut self, job: &str, resubmission: &Resubmission) -> Answer<Submitted> {
+        self.call(&Method::POST, &job_path(job, "/resubmit"), Some(document(resubmission)?))
     }
 
     /// Acts on a job, or on all jobs of an array.

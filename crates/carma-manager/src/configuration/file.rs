@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use super::{Configuration, ManagerConfig, ManagerSettings, accounts};
+use super::{Configuration, ManagerConfig, ManagerSettings, Source, Sources, accounts};
 
 /// The table of the manager's own keys.
 const MANAGER: KeyInfo = KeyInfo { name: "manager", doc: "", kind: ManagerConfig::KIND, range: None };
@@ -30,7 +30,7 @@ impl fmt::Display for Mistake {
 
 /// Reads the text of a file, or finds all mistakes in it.
 pub(super) fn read(text: &str) -> Result<Configuration, Vec<Mistake>> {
-    let mut reader = Reader { text, mistakes: Vec::new() };
+    let mut reader = Reader { text, given: Sources::new(), mistakes: Vec::new() };
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         reader.report(&error.span().unwrap_or_default(), error.message().to_owned());
@@ -48,6 +48,7 @@ pub(super) fn read(text: &str) -> Result<Configuration, Vec<Mistake>> {
 
 struct Reader<'t> {
     text: &'t str,
+    given: Sources,
     mistakes: Vec<Mistake>,
 }
 
@@ -66,7 +67,7 @@ impl<'t> Reader<'t> {
         }
         let unknown = accounts::unknown(&rules, &written);
         let warnings = unknown.into_iter().map(|(key, text)| self.mistake(&locate(&key, table), text)).collect();
-        Configuration { rules, manager, warnings }
+        Configuration { rules, manager, given: std::mem::take(&mut self.given), warnings }
     }
 
     /// The keys that exist and whose values have the right type; others are reported.
@@ -84,7 +85,10 @@ impl<'t> Reader<'t> {
                     self.refuse_value(value, info, path);
                     None
                 }
-                _ => self.fitting_value(value, info, path),
+                _ => {
+                    self.given.insert(path.join("."), Source::Line(self.line(&key.span())));
+                    self.fitting_value(value, info, path)
+                }
             };
             path.pop();
             if let Some(value) = fits {
@@ -128,8 +132,11 @@ impl<'t> Reader<'t> {
     }
 
     fn mistake(&self, span: &Range<usize>, text: String) -> Mistake {
-        let before = self.text.get(..span.start).unwrap_or_default();
-        Mistake { line: before.matches('\n').count() + 1, text }
+        Mistake { line: self.line(span), text }
+    }
+
+    fn line(&self, span: &Range<usize>) -> usize {
+        self.text.get(..span.start).unwrap_or_default().matches('\n').count() + 1
     }
 }
 

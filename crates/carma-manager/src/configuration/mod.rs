@@ -4,9 +4,11 @@ mod accounts;
 mod address;
 mod file;
 mod sections;
+mod source;
 
 pub use file::Mistake;
 pub use sections::*;
+pub use source::{Source, Sources, sources};
 
 use std::fs;
 use std::io::ErrorKind;
@@ -22,6 +24,8 @@ pub struct Configuration {
     pub rules: Settings,
     /// The settings of the manager itself.
     pub manager: ManagerConfig,
+    /// Where the keys that are given come from.
+    pub given: Sources,
     /// Users and groups in the file that this host does not know. They may appear later, so they do not stop the manager.
     pub warnings: Vec<Mistake>,
 }
@@ -60,6 +64,13 @@ impl Configuration {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
             Err(source) => Err(ConfigurationError::Unreadable { path: path.to_owned(), source }),
         }
+    }
+
+    /// Replaces the settings of decisions. Those of the manager itself stay in force until a restart.
+    pub fn replace_rules(&mut self, rules: Settings, given: Sources) {
+        self.rules = rules;
+        self.given.retain(|key, _| source::is_managers(key));
+        self.given.extend(given.into_iter().filter(|(key, _)| !source::is_managers(key)));
     }
 
     /// Reads the text of a file, or finds all mistakes in it.

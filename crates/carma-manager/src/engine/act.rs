@@ -26,23 +26,23 @@ impl EngineState {
                 tallies::count_launch(decisions, attempt);
                 decisions.batch.changes.push(Change::AttemptStarted { attempt, placement: placement.clone(), at });
                 let event = JobEvent::Launched { attempt: attempt.number, placement: placement.clone(), reason };
-                decisions.note(attempt.job, event, format!("{attempt} is launched"));
+                decisions.note(attempt.job, event, format_args!("attempt {} is launched", attempt.number));
                 self.order_start(attempt, placement);
             }
             Action::Signal { attempt, signal, reason } => {
                 tallies::count_signal(decisions);
                 let event = JobEvent::Signalled { attempt: attempt.number, signal, reason };
-                decisions.note(attempt.job, event, format!("{attempt} is told to end"));
+                decisions.note(attempt.job, event, format_args!("attempt {} is told to end", attempt.number));
                 decisions.batch.effects.push(Effect::Signal(attempt, signal));
             }
             Action::Requeue { job, floor, whole_gpu, reason } => {
                 tallies::count_requeue(decisions, &reason);
-                decisions.note(job, JobEvent::Requeued { floor: Some(floor), whole_gpu, reason }, format!("{job} waits again"));
+                decisions.note(job, JobEvent::Requeued { floor: Some(floor), whole_gpu, reason }, "waits again");
             }
             Action::LimitPower { device, limit } => self.gpus.limit_power(device, limit),
             Action::Idle { job, idle } => {
                 let text = idle.map_or("works again", idle_text);
-                decisions.note(job, JobEvent::Idle { idle, text: text.to_owned() }, format!("{job} {text}"));
+                decisions.note(job, JobEvent::Idle { idle, text: text.to_owned() }, text);
             }
             Action::Stall { job, stall } => {
                 let text = stall.map_or_else(|| "gets on again".to_owned(), |stall| stall.to_string());
@@ -67,7 +67,7 @@ impl EngineState {
 
     fn finished(&mut self, job: JobId, outcome: &Outcome) {
         let event = JobEvent::Finished { outcome: outcome.clone(), text: outcome.to_string() };
-        self.decisions.note(job, event, format!("{job} {outcome}"));
+        self.decisions.note(job, event, outcome);
         tallies::count_finish(&mut self.decisions, outcome);
         self.estimates.stop(job);
         self.decisions.batch.effects.push(Effect::Forget(job));

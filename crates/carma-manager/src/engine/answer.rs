@@ -8,6 +8,7 @@ use super::refusal::{TAKEN_OVER, refused, unavailable};
 use super::state::{Condition, EngineState};
 use super::views::View;
 use crate::api::{Notification, Problem, Shutdown};
+use crate::configuration::{Configuration, Sources};
 use crate::host_gpus::LOCAL_SERVER;
 use crate::store::Change;
 
@@ -36,6 +37,7 @@ impl EngineState {
                 let pools = self.why_no_pilot(job);
                 drop(reply.send(self.view().why(job).map(|why| why.with_pools(pools))));
             }
+            Question::NeverRuns { owner, request, reply } => drop(reply.send(self.never_runs(&owner, &request))),
             Question::Cluster(question) => self.answer_about_cluster(question),
             Question::Queue { query, reply } => drop(reply.send(Ok(self.view().queue(&query)))),
             Question::Gpus { reply } => drop(reply.send(Ok(self.view().gpus()))),
@@ -50,8 +52,11 @@ impl EngineState {
             }
             Question::Status { reply } => drop(reply.send(Ok(self.view().status()))),
             Question::Facts { reply } => drop(reply.send(Ok(self.view().facts()))),
-            Question::Settings { reply } => drop(reply.send(Ok(self.setup.configuration.rules.clone()))),
-            Question::Configure { settings, reply } => self.configure(*settings, reply),
+            Question::Settings { reply } => {
+                let Configuration { rules, given, .. } = &self.setup.configuration;
+                drop(reply.send(Ok((rules.clone(), given.clone()))));
+            }
+            Question::Configure { settings, given, reply } => self.configure(*settings, given, reply),
             Question::Notify { uid, notifications, reply } => self.set_notifications(uid, notifications, reply),
             Question::TryNotifications { owner, reply } => self.listeners.notifier.send_test(owner, reply),
             Question::Shutdown { shutdown, reply } => self.shut_down(shutdown, reply),
@@ -99,10 +104,10 @@ impl EngineState {
         let _ = reply.send(Ok(()));
     }
 
-    fn configure(&mut self, settings: Settings, reply: Reply<()>) {
+    fn configure(&mut self, settings: Settings, given: Sources, reply: Reply<()>) {
         let result = self.decisions.tell(Event::ConfigurationChanged(Box::new(settings.clone()))).map_err(|error| refused(&error));
         if result.is_ok() {
-            self.setup.configuration.rules = settings;
+            self.setup.configuration.replace_rules(settings, given);
             self.gpus.rules_changed(&self.decisions);
             self.decisions.announce("the rules have changed".to_owned());
         }

@@ -35,7 +35,7 @@ impl Cancellations {
     pub(crate) fn not_recorded(acted: ActionResult, is_signalled: impl Fn(JobId) -> bool, reason: &str) -> ActionResult {
         let failure = |job| ActionFailure { job, reason: failure_text(is_signalled(job), reason) };
         let not_done = acted.done.into_iter().map(failure).chain(acted.not_done).collect();
-        ActionResult { done: Vec::new(), not_done }
+        ActionResult { not_done, ..ActionResult::default() }
     }
 }
 

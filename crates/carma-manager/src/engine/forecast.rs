@@ -1,11 +1,12 @@
 //! Forecasts: where jobs would run if they were submitted now.
 
-use carma_core::{Action, Event, JobId, JobSpec, Placement, UserId};
+use carma_core::{Action, Event, JobId, JobSpec, Placement, UserId, Wording};
 
 use super::decide::Reply;
 use super::estimates::{Estimated, Purpose};
 use super::refusal::refused;
 use super::state::EngineState;
+use super::views::moment;
 use crate::api::{EstimateDetail, Forecast, Problem, Why};
 use crate::host_gpus::LOCAL_SERVER;
 use crate::request::{JobRequest, Owner};
@@ -42,10 +43,9 @@ impl EngineState {
             actions.extend(scheduler.handle(Event::JobSubmitted(Box::new(spec.clone())), now).map_err(|error| refused(&error))?);
             let placement = actions.iter().find_map(|action| launched(action, id)).cloned();
             let why = placement.is_none().then(|| scheduler.explain(id)).transpose().map_err(|error| refused(&error))?.map(|explanation| {
-                let why = Why::new(explanation, now);
                 // It has no number yet.
-                let unnamed = |text: &str| text.replace(&id.to_string(), "it");
-                Why { summary: unnamed(&why.summary), text: unnamed(&why.text), ..why }
+                let name = |job| if job == id { "it".to_owned() } else { scheduler.label(job).to_string() };
+                Why::new(explanation, Wording { moment: &|time| moment(time, now), job: &name })
             });
             let mut estimate = detail(&spec, recalled.as_ref());
             estimate.declared = request.resources.memory;

@@ -21,10 +21,11 @@ use crate::api::{
     ProblemKind, Queue, QueueQuery, RecentSamples, ServerDetail, ShareRow, Shutdown, Status, Submitted, Update, Why,
 };
 use crate::cluster::PoolName;
+use crate::configuration::Sources;
 use crate::heartbeat::{Heartbeats, Part, Stuck};
 use crate::measure::Measurement;
 use crate::metrics::Facts;
-use crate::request::Owner;
+use crate::request::{JobRequest, Owner};
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 use crate::submission::ValidJobs;
 use crate::submission_key::SubmissionKey;
@@ -73,6 +74,11 @@ impl Handle {
     /// Why a job waits.
     pub async fn why(&self, job: JobId) -> Result<Why, Problem> {
         self.ask(|reply| Question::Why { job, reply }).await
+    }
+
+    /// Why nothing here, with all pools, could ever run such a job.
+    pub async fn never_runs(&self, owner: Owner, request: JobRequest) -> Result<Option<String>, Problem> {
+        self.ask(|reply| Question::NeverRuns { owner, request: Box::new(request), reply }).await
     }
 
     /// Unfinished jobs.
@@ -136,14 +142,14 @@ impl Handle {
         self.ask(|reply| Question::Facts { reply }).await
     }
 
-    /// The settings in force.
-    pub async fn settings(&self) -> Result<Settings, Problem> {
+    /// The settings of decisions in force, and where the given keys come from.
+    pub async fn settings(&self) -> Result<(Settings, Sources), Problem> {
         self.ask(|reply| Question::Settings { reply }).await
     }
 
     /// Changes the settings.
-    pub async fn configure(&self, settings: Settings) -> Result<(), Problem> {
-        self.ask(|reply| Question::Configure { settings: Box::new(settings), reply }).await
+    pub async fn configure(&self, settings: Settings, given: Sources) -> Result<(), Problem> {
+        self.ask(|reply| Question::Configure { settings: Box::new(settings), given, reply }).await
     }
 
     /// Stores valid notifications of a user. Answered after the commit.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use carma_core::{Event, JobId, Signal, State};
+use carma_core::{Event, EventError, JobId, Signal, State};
 
 use super::jobs_action::JobsAction;
 use super::refusal::{refused, unavailable};
@@ -87,11 +87,15 @@ impl EngineState {
         };
         let over = matches!(self.decisions.job(job).map(|job| &job.state), Some(State::Done { .. }) | None);
         if over {
-            return Err(ProblemKind::Conflict.because(format!("{job} is over")));
+            return Err(ProblemKind::Conflict.because("it is over"));
         }
-        self.decisions.tell(event).map_err(|error| refused(&error))?;
-        let text = format!("{job} is {}", logged.kind().replace('_', " "));
-        self.decisions.note(job, logged, text);
+        self.decisions.tell(event).map_err(|error| match error {
+            // The answer names the job.
+            EventError::Transition { error, .. } => ProblemKind::Conflict.because(error.to_string()),
+            error => refused(&error),
+        })?;
+        let what = format!("is {}", logged.kind().replace('_', " "));
+        self.decisions.note(job, logged, what);
         Ok(())
     }
 }

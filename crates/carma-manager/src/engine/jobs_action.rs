@@ -84,10 +84,10 @@ impl JobsAction {
     pub(crate) fn answer(self, batch: &mut Batch) {
         let answer = move |written: Result<(), Problem>| match written {
             Ok(()) => {
-                let ActionResult { mut done, mut not_done } = self.acted;
+                let ActionResult { mut done, mut not_done, arrays } = self.acted;
                 done.sort_unstable();
                 not_done.sort_unstable_by_key(|failure| failure.job);
-                drop(self.reply.send(Ok(ActionResult { done, not_done })));
+                drop(self.reply.send(Ok(ActionResult { done, not_done, arrays })));
             }
             Err(problem) => self.answer_unwritten(problem),
         };
@@ -103,7 +103,7 @@ impl JobsAction {
             return drop(reply.send(Err(problem)));
         }
         let unwritten = acted.done.split_off(written.min(acted.done.len())).into_iter().chain(rest).collect();
-        let unwritten = ActionResult { done: unwritten, not_done: acted.not_done };
+        let unwritten = ActionResult { done: unwritten, not_done: acted.not_done, ..ActionResult::default() };
         let failed = Cancellations::not_recorded(unwritten, |job| signalled.contains(&job), cause(&problem));
         drop(reply.send(Ok(ActionResult { done: acted.done, ..failed })));
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use carma_core::{Event, Job, JobId, Obstacle, Seconds, ServerId, WaitReason};
+use carma_core::{Event, Job, JobId, JobSpec, Obstacle, Seconds, ServerId, WaitReason};
 
 use super::pools::plan::{Need, WaitingJob, need};
 use super::state::EngineState;
@@ -78,7 +78,7 @@ impl EngineState {
         // What an ending pilot will put back needs its successor.
         for server in connected.iter().filter_map(|pilot| pilot.server).filter(|server| self.ends_within(*server, lead)) {
             let jobs = self.attempts.on(server).into_iter().filter_map(|attempt| self.decisions.job(attempt.job));
-            waiting.extend(jobs.filter(|job| !self.ends_before(job, server)).map(|job| self.waiting_job(job, None)));
+            waiting.extend(jobs.filter(|job| !self.ends_before(job, server)).map(|job| self.waiting_job(&job.spec, None)));
         }
         need(pool, pending.len(), present, &waiting)
     }
@@ -129,11 +129,10 @@ impl EngineState {
         soonest.sort_unstable_by(|a, b| a.get().total_cmp(&b.get()));
         // As many GPUs as it needs must be ready.
         let predicted = soonest.get((job.spec.gpus as usize).saturating_sub(1)).copied();
-        Some(self.waiting_job(job, predicted))
+        Some(self.waiting_job(&job.spec, predicted))
     }
 
-    fn waiting_job(&self, job: &Job, predicted: Option<Seconds>) -> WaitingJob {
-        let spec = &job.spec;
+    fn waiting_job(&self, spec: &JobSpec, predicted: Option<Seconds>) -> WaitingJob {
         let known = spec.memory.known.as_ref().and_then(|known| known.get(0)).copied();
         let estimated = || spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0)).map(|estimate| estimate.expected);
         let real = |span: Seconds| span.times(1.0 / self.decisions.clock.speed());
@@ -253,6 +252,12 @@ impl EngineState {
         let pools = self.pools.iter().map(|pool| pool.settings.gpus).max()?;
         let servers = self.decisions.scheduler().fleet().servers().iter().map(|server| server.devices.len());
         Some(servers.max().and_then(|most| u32::try_from(most).ok()).map_or(pools, |most| most.max(pools)))
+    }
+
+    /// Whether a pilot of some pool could run such a job.
+    pub(super) fn a_pilot_could_run(&self, spec: &JobSpec) -> bool {
+        let job = self.waiting_job(spec, None);
+        self.pools.iter().filter(|pool| !pool.removed).any(|pool| super::pools::plan::misfit(pool, &job).is_none())
     }
 
     /// What pools could do for a job, for people.

@@ -8,9 +8,10 @@ use crate::api::{
     ServerDetail, ShareRow, Shutdown, Status, Submitted, Why,
 };
 use crate::cluster::PoolName;
+use crate::configuration::Sources;
 use crate::measure::Measurement;
 use crate::metrics::Facts;
-use crate::request::Owner;
+use crate::request::{JobRequest, Owner};
 use crate::submission::ValidJobs;
 use crate::submission_key::SubmissionKey;
 
@@ -29,14 +30,15 @@ pub(crate) enum Question {
     Forecast { owner: Owner, jobs: ValidJobs, reply: Reply<Vec<Forecast>> },
     Drain { device: DeviceId, drained: bool, by: String, reply: Reply<()> },
     Why { job: JobId, reply: Reply<Why> },
+    NeverRuns { owner: Owner, request: Box<JobRequest>, reply: Reply<Option<String>> },
     Queue { query: QueueQuery, reply: Reply<Queue> },
     Gpus { reply: Reply<Vec<GpuDetail>> },
     Shares { reply: Reply<Vec<ShareRow>> },
     Unfinished { job: JobId, reply: Reply<Unfinished> },
     Status { reply: Reply<Status> },
     Facts { reply: Reply<Facts> },
-    Settings { reply: Reply<Settings> },
-    Configure { settings: Box<Settings>, reply: Reply<()> },
+    Settings { reply: Reply<(Settings, Sources)> },
+    Configure { settings: Box<Settings>, given: Sources, reply: Reply<()> },
     Notify { uid: u32, notifications: Vec<Notification>, reply: Reply<()> },
     TryNotifications { owner: Owner, reply: Reply<Vec<ChannelTest>> },
     Cluster(ClusterQuestion),

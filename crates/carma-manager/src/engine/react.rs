@@ -129,7 +129,7 @@ impl EngineState {
         self.decisions.batch.changes.extend(used.last_steps(attempt));
         self.decisions.batch.changes.push(Change::AttemptEnded { attempt, end: Box::new(end) });
         let Judgement { verdict, reason, blame, .. } = judgement.clone();
-        let text = format!("{attempt} ended: {reason}");
+        let text = format!("attempt {} ended: {reason}", attempt.number);
         self.decisions.note(attempt.job, JobEvent::Ended { attempt: attempt.number, verdict, reason, blame }, text);
         self.decisions.tell_or_log(event);
         self.gpus.forget_gone_instances(&mut self.decisions, &placement);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, JobId, JobSpec, MemoryNeed, OnHang, PerRank, UserId};
+use carma_core::{
+    ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, JobId, JobLabel, JobSpec, MemoryNeed, OnHang, PerRank, UserId,
+};
 
 use super::begin_times;
 use super::decide::Reply;
@@ -76,7 +78,8 @@ impl EngineState {
     }
 
     /// Checks a request, and adds what earlier runs show.
-    fn check(&self, id: JobId, first: JobId, request: JobRequest, owner: &Owner) -> Result<CheckedJob, Problem> {
+    fn check(&self, id: JobId, first: JobId, mut request: JobRequest, owner: &Owner) -> Result<CheckedJob, Problem> {
+        request.array.iter_mut().for_each(|element| element.array = Some(ArrayId(first.0)));
         let mut spec = self.spec(id, first, &request, owner)?;
         let recalled = self.estimates.recall(&request, spec.user);
         let note = self.estimates.add_to(&mut spec, &request, recalled.as_ref());
@@ -92,7 +95,7 @@ impl EngineState {
     /// Records an accepted job, and starts its estimate if it needs one.
     fn record(&mut self, job: CheckedJob, owner: &Owner, submitted: UnixMillis) {
         let CheckedJob { spec, request, recalled, method, note } = job;
-        let id = spec.id;
+        let (id, label) = (spec.id, spec.label());
         self.estimates.lengths.add(id, &request, spec.user);
         self.predictions.submitted(&self.decisions, &self.estimates.lengths, &spec);
         self.jobs.add(id, JobMeta { name: request.name.clone(), owner: owner.clone(), submitted });
@@ -101,14 +104,14 @@ impl EngineState {
         }
         self.decisions.batch.tallies.count(Tally::Submitted);
         self.decisions.batch.accepted.push(AcceptedJob { job: id, request, owner: owner.clone(), submitted });
-        self.decisions.note(id, JobEvent::Submitted { user: owner.name.clone() }, format!("{id} is submitted"));
+        self.decisions.note(id, JobEvent::Submitted { user: owner.name.clone() }, "is submitted");
         if method.is_some() {
-            self.decisions.batch.log(submitted, id, JobEvent::Estimating {});
+            self.decisions.batch.log(submitted, label, JobEvent::Estimating {});
         }
         if recalled.is_some() || note.is_some() {
             let mut estimated = recalled.unwrap_or_default();
             estimated.notes.extend(note);
-            self.decisions.batch.log(submitted, id, JobEvent::Estimated(Box::new(estimated)));
+            self.decisions.batch.log(submitted, label, JobEvent::Estimated(Box::new(estimated)));
         }
     }
 
@@ -137,6 +140,17 @@ impl EngineState {
             }
         }
         Ok(())
+    }
+
+    /// Why nothing here, with all pools, could ever run such a job.
+    pub(crate) fn never_runs(&self, owner: &Owner, request: &JobRequest) -> Result<Option<String>, Problem> {
+        let id = JobId(u64::MAX / 2);
+        // What it waits for does not matter here.
+        let mut request = request.clone();
+        request.schedule.after.clear();
+        let spec = self.spec(id, id, &request, owner)?;
+        let Some(reason) = self.decisions.scheduler().never_runs(&spec).filter(|_| !self.a_pilot_could_run(&spec)) else { return Ok(None) };
+        Ok(Some(format!("the job {reason}")))
     }
 
     /// The problem of a job whose estimate exceeds the limit.
@@ -190,7 +204,8 @@ impl EngineState {
             (Condition::Ok, Some(outcome)) if outcome.succeeded() => Ok(None),
             (Condition::Ok, outcome) => {
                 let how = outcome.map_or_else(|| "is not known any more".to_owned(), ToString::to_string);
-                Err(ProblemKind::Conflict.because(format!("it is to come after {job} has succeeded, and that {how}")))
+                Err(ProblemKind::Conflict
+                    .because(format!("it is to come after {} has succeeded, and that {how}", history.job.job.spec.label())))
             }
         }
     }
@@ -209,9 +224,9 @@ impl EngineState {
         if over.is_none() {
             let _ = self.decisions.tell(Event::EstimateReady { job, estimate: Box::new(estimated.estimate.clone()) });
         }
-        self.decisions.note(job, JobEvent::Estimated(Box::new(estimated)), format!("{job} is estimated"));
+        self.decisions.note(job, JobEvent::Estimated(Box::new(estimated)), "is estimated");
         if let Some(problem) = over {
-            let text = format!("{job} is over a limit: {}", problem.message);
+            let text = format!("is over a limit: {}", problem.message);
             self.decisions.note(job, JobEvent::OverLimit { text: problem.message }, text);
             let _ = self.decisions.tell(Event::JobCancelled { job });
         }
@@ -256,15 +271,15 @@ impl EngineState {
 
 /// The notes of a submission: jobs with the same note share a line.
 fn notes(checked: &[CheckedJob]) -> Vec<String> {
-    let mut lines: Vec<(JobId, usize, &str)> = Vec::new();
-    for (id, note) in checked.iter().filter_map(|job| Some((job.spec.id, job.note.as_ref()?))) {
+    let mut lines: Vec<(JobLabel, usize, &str)> = Vec::new();
+    for (id, note) in checked.iter().filter_map(|job| Some((job.spec.label(), job.note.as_ref()?))) {
         match lines.iter().position(|(_, _, text)| text == note) {
             Some(line) => lines[line].1 += 1,
             None if lines.len() < MAX_NOTES => lines.push((id, 0, note)),
             None => {}
         }
     }
-    let line = |(first, more, note): (JobId, usize, &str)| match more {
+    let line = |(first, more, note): (JobLabel, usize, &str)| match more {
         0 => format!("{first}: {note}"),
         more => format!("{first} and {more} more: {note}"),
     };

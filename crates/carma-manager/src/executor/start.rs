@@ -60,7 +60,6 @@ pub(super) fn start(order: &StartOrder, mut request: JobRequest, settings: &Loca
         request: &request,
         owner: &order.owner.name,
         user: user.as_ref(),
-        array_index: request.array.as_ref().map(|element| element.index),
         placement: &order.placement,
         devices: &order.devices,
         mps: order.mps.as_ref(),

@@ -18,6 +18,9 @@ pub struct Lookup {
     pub home: Option<PathBuf>,
     /// How many files a job may have open; unset: as many as the manager.
     pub open_files: Option<u64>,
+    /// The name of the host, without its domain.
+    #[serde(default)]
+    pub node: String,
 }
 
 /// A Conda environment.
@@ -71,6 +74,7 @@ impl LookupQuestion {
             conda: self.conda.as_ref().and_then(|name| conda(name, self.conda_program.as_deref(), home)),
             home: home.filter(|home| self.container && home.is_dir()).map(Path::to_owned),
             open_files: None,
+            node: String::new(),
         }
     }
 }

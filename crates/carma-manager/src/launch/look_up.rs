@@ -18,5 +18,7 @@ pub fn look_up(request: &JobRequest, user: Option<&RunAs>, program: &Path) -> Re
             .map_err(|error| format!("cannot look up its environment or container as {}: {error}", user.name))?,
         None => question.answer(),
     };
-    Ok(Lookup { open_files: limit_of_jobs(), ..found })
+    let uname = rustix::system::uname();
+    let node = uname.nodename().to_string_lossy().split('.').next().unwrap_or_default().to_owned();
+    Ok(Lookup { open_files: limit_of_jobs(), node, ..found })
 }

@@ -3,49 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use carma_core::{AttemptId, Placement};
-use carma_gpu::mps::{ClientLimits, MpsControl};
-use carma_gpu::{DeviceUuid, environment};
+use carma_gpu::environment;
+use carma_gpu::mps::ClientLimits;
 
 use super::activation::activate;
-use super::checkpoints::{CHECKPOINT_SIGNAL, CheckpointTerms};
+use super::assignment::Assignment;
+use super::checkpoints::CHECKPOINT_SIGNAL;
 use super::container::Container;
 use super::error::PlanError;
 use super::host_facts::Lookup;
-use crate::attempt::{HostLimits, Order, RunAs, Terminal, TerminalSize};
+use super::slurm_variables::slurm_variables;
+use crate::attempt::{Order, Terminal, TerminalSize};
 use crate::request::{Image, JobCommand, JobRequest};
-use crate::supervise::AttemptFolder;
-
-/// A job and its placement.
-#[derive(Debug, Clone)]
-pub struct Assignment<'a> {
-    /// The attempt.
-    pub attempt: AttemptId,
-    /// The request.
-    pub request: &'a JobRequest,
-    /// The owner's name.
-    pub owner: &'a str,
-    /// The user to run it as, if not the manager's own.
-    pub user: Option<&'a RunAs>,
-    /// Its index in its array.
-    pub array_index: Option<u32>,
-    /// Its placement.
-    pub placement: &'a Placement,
-    /// The UUIDs of the devices, in the placement's order.
-    pub devices: &'a [DeviceUuid],
-    /// The MPS daemon of its device, if it is a client.
-    pub mps: Option<&'a MpsControl>,
-    /// The folder of the attempt.
-    pub folder: &'a AttemptFolder,
-    /// The most that is kept of each log, in bytes.
-    pub log_limit: u64,
-    /// What the kernel enforces.
-    pub limits: HostLimits,
-    /// When it is asked to checkpoint, if it can.
-    pub checkpoints: Option<CheckpointTerms>,
-    /// The folder for its checkpoints: the same for all attempts of a job.
-    pub checkpoint_folder: PathBuf,
-}
+use crate::submission::is_for_slurm;
 
 /// The command of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +29,7 @@ pub struct Plan {
 /// Plans the command.
 pub fn plan(assignment: &Assignment<'_>, lookup: &Lookup) -> Result<Plan, PlanError> {
     let request = assignment.request;
-    let mut variables = variables(assignment);
+    let mut variables = variables(assignment, lookup);
     let (mut command, script) = match &request.command {
         JobCommand::Program(words) => (words.clone(), None),
         JobCommand::Script { text, arguments } => {
@@ -79,7 +49,7 @@ pub fn plan(assignment: &Assignment<'_>, lookup: &Lookup) -> Result<Plan, PlanEr
         afterwards = container.remove();
         command = container.run(command)?;
     }
-    let output = request.output.as_deref().map(|pattern| file(assignment, pattern));
+    let output = request.output.as_deref().map(|pattern| file(assignment, lookup, pattern));
     let order = Order {
         attempt: assignment.attempt,
         command,
@@ -87,7 +57,7 @@ pub fn plan(assignment: &Assignment<'_>, lookup: &Lookup) -> Result<Plan, PlanEr
         environment: variables,
         umask: request.umask,
         user: assignment.user.cloned(),
-        error: request.error.as_deref().map(|pattern| file(assignment, pattern)).or_else(|| output.clone()),
+        error: request.error.as_deref().map(|pattern| file(assignment, lookup, pattern)).or_else(|| output.clone()),
         output,
         log_limit: assignment.log_limit,
         limits: assignment.limits.clone(),
@@ -103,7 +73,7 @@ pub fn plan(assignment: &Assignment<'_>, lookup: &Lookup) -> Result<Plan, PlanEr
 }
 
 /// The user's variables, then those that describe the job and its devices.
-fn variables(assignment: &Assignment<'_>) -> BTreeMap<String, String> {
+fn variables(assignment: &Assignment<'_>, lookup: &Lookup) -> BTreeMap<String, String> {
     let mut variables = assignment.request.environment.clone();
     let mut set = |name: &str, value: String| variables.insert(name.to_owned(), value);
     if let Some(user) = assignment.user {
@@ -119,8 +89,14 @@ fn variables(assignment: &Assignment<'_>) -> BTreeMap<String, String> {
     {
         set(name, value);
     }
-    if let Some(index) = assignment.array_index {
-        set("CARMA_ARRAY_INDEX", index.to_string());
+    if let Some(element) = &assignment.request.array {
+        set("CARMA_ARRAY_INDEX", element.index.to_string());
+        if let Some(array) = element.array {
+            set("CARMA_ARRAY_ID", array.0.to_string());
+        }
+    }
+    if matches!(&assignment.request.command, JobCommand::Script { text, .. } if is_for_slurm(text)) {
+        slurm_variables(assignment, lookup).into_iter().for_each(|(name, value)| drop(set(name, value)));
     }
     for (name, value) in environment(assignment.devices) {
         set(name, value);
@@ -163,10 +139,12 @@ fn container<'a>(
     })
 }
 
-/// A path with the placeholders for job, array index, name and user filled in.
-fn file(assignment: &Assignment<'_>, pattern: &Path) -> PathBuf {
+/// A path with its placeholders filled in.
+fn file(assignment: &Assignment<'_>, lookup: &Lookup, pattern: &Path) -> PathBuf {
     let job = assignment.attempt.job.0.to_string();
-    let index = assignment.array_index.map(|index| index.to_string()).unwrap_or_default();
+    let element = assignment.request.array.as_ref();
+    let array = element.and_then(|element| element.array).map_or_else(|| job.clone(), |array| array.0.to_string());
+    let index = element.map(|element| element.index.to_string()).unwrap_or_default();
     // A name is one component of a path.
     let name = assignment.request.name.as_deref().unwrap_or_default().replace('/', "_");
     let pattern = pattern.to_string_lossy();
@@ -175,7 +153,9 @@ fn file(assignment: &Assignment<'_>, pattern: &Path) -> PathBuf {
     while let Some(part) = parts.next() {
         let (value, rest) = match part.chars().next() {
             Some('j') => (job.as_str(), &part[1..]),
+            Some('A') => (array.as_str(), &part[1..]),
             Some('a') => (index.as_str(), &part[1..]),
+            Some('N') => (lookup.node.as_str(), &part[1..]),
             Some('x') => (name.as_str(), &part[1..]),
             Some('u') => (assignment.owner, &part[1..]),
             // `%%` is a literal percent sign.
@@ -190,13 +170,19 @@ fn file(assignment: &Assignment<'_>, pattern: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use carma_core::{DeviceId, Granted, JobId, Limits, MiB, Seconds, ServerId};
+    use carma_core::{ArrayId, AttemptId, DeviceId, Granted, JobId, Limits, MiB, Placement, Seconds, ServerId};
+    use carma_gpu::DeviceUuid;
+    use carma_gpu::mps::MpsControl;
 
+    use super::super::checkpoints::CheckpointTerms;
     use super::*;
-    use crate::request::{Activation, ContainerEngine};
+    use crate::attempt::{HostLimits, RunAs};
+    use crate::supervise::AttemptFolder;
+    use crate::request::{Activation, ArrayElement, ContainerEngine};
 
     fn request(command: JobCommand) -> JobRequest {
         let mut request = JobRequest::new(command, "/home/ada/my project");
+        request.array = Some(ArrayElement { index: 7, array: Some(ArrayId(5)), parameters: BTreeMap::new() });
         request.environment = [("PATH", "/usr/bin:/bin"), ("CUDA_VISIBLE_DEVICES", "0"), ("TOKEN", "a b")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
@@ -217,7 +203,6 @@ mod tests {
             request,
             owner: "ada",
             user: Some(&RunAs { uid: 1000, gid: 100, name: "ada".to_owned(), home: "/home/ada".into() }),
-            array_index: Some(7),
             placement: &placement,
             devices: &devices,
             mps: Some(&control),
@@ -256,6 +241,18 @@ mod tests {
             planned(&request(JobCommand::Script { text: "#!/bin/bash\n".to_owned(), arguments: Vec::new() }), &[], &Lookup::default())
                 .unwrap();
         assert_eq!(plan.script.as_deref(), Some("#!/bin/bash\n"));
+        assert!(plan.order.environment.keys().all(|name| !name.starts_with("SLURM_")));
+    }
+
+    #[test]
+    fn scripts_for_slurm_find_its_variables() {
+        let text = "#!/bin/bash\n#SBATCH --gres=gpu:1\n".to_owned();
+        let mut job = JobRequest { name: Some("train".to_owned()), ..request(JobCommand::Script { text, arguments: Vec::new() }) };
+        (job.resources.cpus, job.resources.host_memory) = (Some(4), Some(MiB(2048)));
+        let lookup = Lookup { node: "gn1".to_owned(), ..Lookup::default() };
+        let order = planned(&job, &[Limits::Streams], &lookup).unwrap().order;
+        let variables = order.environment.iter().filter(|(name, _)| name.starts_with("SLURM_"));
+        insta::assert_snapshot!("slurm-variables", variables.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("\n"));
     }
 
     #[test]
@@ -267,6 +264,7 @@ mod tests {
             order.output.unwrap().display().to_string()
         };
         assert_eq!(named("logs/%j-%a.txt"), "/home/ada/my project/logs/12-7.txt");
+        assert_eq!(named("%A_%a-%N.out"), "/home/ada/my project/5_7-.out");
         assert_eq!(named("/logs/%x"), "/logs/.._.._etc_a b");
         assert_eq!(named("/scratch/%u/%j"), "/scratch/ada/12");
         assert_eq!(named("100%%j %y%"), "/home/ada/my project/100%j %y%");

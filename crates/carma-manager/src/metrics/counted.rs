@@ -115,7 +115,7 @@ mod tests {
         ];
         assert_eq!(verdicts.each_ref().map(kind_of), VERDICTS);
         assert_eq!(verdicts.map(Outcome::from).each_ref().map(kind_of), VERDICTS);
-        let others = [Outcome::TimeLimit, Outcome::Cancelled, Outcome::DependencyFailed { on: JobId(1) }];
+        let others = [Outcome::TimeLimit, Outcome::Cancelled, Outcome::DependencyFailed { on: JobId(1), member: None }];
         assert_eq!(others.each_ref().map(kind_of), OUTCOMES);
         let reasons = [
             RequeueReason::Requested,

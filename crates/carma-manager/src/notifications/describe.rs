@@ -6,7 +6,10 @@ use carma_core::{Idle, MiB, Outcome, RequeueReason, Verdict};
 
 use super::message::one_line;
 use crate::api::{NotifiedEvent, Occasion};
+use crate::declaration::far_off;
 use crate::event::{CancelCause, JobEvent};
+use crate::last_output::last_output;
+use crate::request::ArrayPlace;
 use crate::store::{JobHistory, StoredAttempt, StoredEvent};
 use crate::supervise::AttemptFolder;
 use carma_format::{duration, memory};
@@ -45,15 +48,28 @@ pub(super) fn describe(history: &JobHistory, stored: &StoredEvent, state: &Path)
         // Errors are usually printed there.
         if occasion == Occasion::Done { folder.output() } else { folder.errors() }
     });
-    let id = job.job.id();
+    let failed = attempt.filter(|_| occasion == Occasion::Failed);
+    let last_lines = failed.and_then(|attempt| last_output(&AttemptFolder::of(state, attempt.attempt))).map(|last| last.lines);
+    let label = job.job.spec.label();
+    let declaration = declaration(history, occasion).map_or_else(String::new, |text| format!("; {text}"));
     Some(NotifiedEvent {
         occasion,
-        job: id.0,
+        job: label.job.0,
+        array: job.job.spec.array.map(ArrayPlace::from),
         name,
-        text: format!("{id}{called} {words}{ran}{reason}{next_step}"),
+        text: format!("{label}{called} {words}{ran}{reason}{next_step}{declaration}"),
         at: stored.event.at,
+        last_lines: last_lines.unwrap_or_default(),
         log,
     })
+}
+
+/// That the declaration of a finished job was far off.
+fn declaration(history: &JobHistory, occasion: Occasion) -> Option<String> {
+    let declared = history.job.request.resources.memory?;
+    let ends = history.attempts.iter().filter_map(|attempt| attempt.end.as_ref());
+    let peak = ends.flat_map(|end| &end.measured.peaks).max()?;
+    matches!(occasion, Occasion::Done | Occasion::Failed).then(|| far_off(declared, *peak, occasion == Occasion::Done))?
 }
 
 /// Since when a job is idle, if the event says so.
@@ -133,7 +149,10 @@ mod tests {
     const START: u64 = 1_800_000_000_000;
 
     fn event(kind: &str, after: u64, body: Value) -> StoredEvent {
-        StoredEvent::new(after, NewEvent { at: UnixMillis(START + after), job: Some(JobId(12)), event: JobEvent::read(kind, body) })
+        StoredEvent::new(
+            after,
+            NewEvent { at: UnixMillis(START + after), job: Some(JobId(12)), array: None, event: JobEvent::read(kind, body) },
+        )
     }
 
     /// A job of Ada's whose first attempt took four minutes, and its second one more.
@@ -189,6 +208,15 @@ mod tests {
         assert_eq!(described(&history, &back), Some((Occasion::Recovered, words.to_owned())));
         assert_eq!(describe(&history, &back, "/state".as_ref()).unwrap().log, Some("/state/attempts/12/1/stderr.log".into()));
         assert_eq!(describe(&history, &done, "/state".as_ref()).unwrap().log, Some("/state/attempts/12/2/stdout.log".into()));
+    }
+
+    #[test]
+    fn a_declaration_that_was_far_off_is_told_with_the_end() {
+        let mut history = history(None, None, Vec::new());
+        history.job.request.resources.memory = Some(MiB(80 << 10));
+        let done = event("finished", 360_000, json!({ "outcome": "succeeded", "text": "" }));
+        let text = described(&history, &done).unwrap().1;
+        assert!(text.ends_with("; declared 80.0 GiB, used 34.0 GiB: with less, it may start sooner and share a GPU"), "{text}");
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use carma_core::JobId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::api::{Channel, NotifiedEvent, Occasion};
+use crate::rows::label;
 use crate::store::UnixMillis;
 
 /// The most events that a text lists; the rest is counted.
@@ -32,7 +34,16 @@ impl Message {
     /// A test message.
     pub(super) fn sample(by: Channel, server: &str, at: UnixMillis) -> Self {
         let text = "this is a test: so you are told what becomes of your jobs".to_owned();
-        let happened = NotifiedEvent { occasion: Occasion::Done, job: 0, name: Some("test".to_owned()), text, at, log: None };
+        let happened = NotifiedEvent {
+            occasion: Occasion::Done,
+            job: 0,
+            array: None,
+            name: Some("test".to_owned()),
+            text,
+            at,
+            last_lines: Vec::new(),
+            log: None,
+        };
         Self { by, server: server.to_owned(), counts: BTreeMap::from([(happened.occasion, 1)]), happened: vec![happened] }
     }
 
@@ -41,7 +52,7 @@ impl Message {
         match self.happened.as_slice() {
             [one] if self.total() == 1 => {
                 let name = one.name.as_ref().map_or(String::new(), |name| format!(" {name:?}"));
-                format!("job {}{name}: {}", one.job, word(one.occasion))
+                format!("{}{name}: {}", label(JobId(one.job), one.array), word(one.occasion))
             }
             _ => {
                 let counted = self.counts.iter().map(|(occasion, count)| format!("{count} {}", word(*occasion)));
@@ -62,7 +73,11 @@ impl Message {
             }
             lines.push(line);
         }
-        let more = self.total().saturating_sub(lines.len() as u64);
+        let listed = lines.len() as u64;
+        if let [one] = self.happened.as_slice() {
+            lines.extend(last_lines(one, most.saturating_sub(letters)));
+        }
+        let more = self.total().saturating_sub(listed);
         if more > 0 {
             lines.push(format!("and {more} more"));
         }
@@ -88,6 +103,20 @@ impl Message {
     }
 }
 
+/// The last lines that a failed job printed, as far as there is room.
+fn last_lines(happened: &NotifiedEvent, mut room: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in happened.last_lines.iter().rev().map(|line| format!("  {}", carma_format::printable(line))) {
+        room = room.saturating_sub(line.chars().count() + 1);
+        if room == 0 {
+            break;
+        }
+        lines.push(line);
+    }
+    lines.reverse();
+    lines
+}
+
 /// The name of an occasion, as in JSON.
 pub(super) const fn word(occasion: Occasion) -> &'static str {
     match occasion {
@@ -110,7 +139,16 @@ pub(super) mod tests {
     use super::*;
 
     pub(crate) fn happened(occasion: Occasion, job: u64, text: &str) -> NotifiedEvent {
-        NotifiedEvent { occasion, job, name: Some("näme".to_owned()), text: text.to_owned(), at: UnixMillis(1_800_000_000_000), log: None }
+        NotifiedEvent {
+            occasion,
+            job,
+            array: None,
+            name: Some("näme".to_owned()),
+            text: text.to_owned(),
+            at: UnixMillis(1_800_000_000_000),
+            last_lines: Vec::new(),
+            log: None,
+        }
     }
 
     pub(crate) fn message(by: Channel, happened: Vec<NotifiedEvent>) -> Message {

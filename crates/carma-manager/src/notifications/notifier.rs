@@ -1,6 +1,6 @@
 //! The notifier's thread: it reads new events, groups them, has messages sent, and records what was sent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -250,8 +250,8 @@ impl Notifier {
     fn not_sent(&self, batch: &Batch, reason: &str) -> Vec<Change> {
         let Some(clock) = &self.clock else { return Vec::new() };
         let (at, text) = (clock(), format!("{}: {reason}", batch.message.by));
-        let jobs: BTreeSet<u64> = batch.message.happened.iter().map(|happened| happened.job).collect();
-        let note = |job| NewEvent { at, job: Some(JobId(job)), event: JobEvent::NotificationFailed { text: text.clone() } };
+        let jobs: BTreeMap<u64, _> = batch.message.happened.iter().map(|happened| (happened.job, happened.array)).collect();
+        let note = |(job, array)| NewEvent { at, job: Some(JobId(job)), array, event: JobEvent::NotificationFailed { text: text.clone() } };
         jobs.into_iter().map(|job| Change::EventLogged(note(job))).collect()
     }
 

@@ -1,14 +1,17 @@
 //! Everything about a job: from the store, and what the engine has measured so far.
 
-use carma_core::{JobId, JobSpec, MiB, PerRank};
+use carma_core::{JobId, JobSpec, MiB, Outcome, PerRank};
 
 use super::Shared;
 use super::caller::Caller;
-use super::privacy::Redact;
+use super::privacy::{Redact, View};
 use crate::api::{ArrayPlace, AttemptDetail, Ending, EstimateDetail, JobDetail, JobEstimate, Problem, ProblemKind};
+use crate::declaration::far_off;
 use crate::engine::{Unfinished, measured};
+use crate::last_output::last_output;
 use crate::measure::Measurement;
 use crate::store::{JobHistory, JobReasons, Joules, Measured, Phase, StoredAttempt};
+use crate::supervise::AttemptFolder;
 
 impl Shared {
     /// A job as the caller may see it.
@@ -18,7 +21,12 @@ impl Shared {
         // It may have ended meanwhile; then the next read of the store has its measurements.
         let known = if is_over { Unfinished::default() } else { self.handle.of(caller.uid).unfinished(job).await.unwrap_or_default() };
         let view = caller.view(history.job.owner.uid);
-        Ok(detail(history, known).visible_to(view))
+        let mut detail = detail(history, known);
+        if let Some(attempt) = detail.attempts.last().filter(|_| view != View::Other && detail.has_failed()) {
+            let folder = AttemptFolder::of(&self.places.state, attempt.attempt);
+            detail.last_output = self.blocking.run(caller.uid, move || last_output(&folder)).await?;
+        }
+        Ok(detail.visible_to(view))
     }
 }
 
@@ -34,6 +42,10 @@ pub(super) fn detail(history: JobHistory, Unfinished { so_far, prediction }: Unf
     let mut so_far = so_far;
     let mut attempts: Vec<AttemptDetail> = attempts.into_iter().rev().map(|attempt| attempt_detail(attempt, &mut so_far)).collect();
     attempts.reverse();
+    let peak = attempts.iter().flat_map(|attempt| &attempt.peaks).max().copied().unwrap_or_default();
+    let outcome = job.state.outcome();
+    let declared = stored.request.resources.memory.filter(|_| outcome.is_some());
+    let declaration = declared.and_then(|declared| far_off(declared, peak, outcome.is_some_and(Outcome::succeeded)));
     let energies: Vec<f64> = attempts.iter().filter_map(|attempt| attempt.energy).map(|Joules(joules)| joules).collect();
     let mut request = stored.request;
     request.schedule.priority = job.spec.priority;
@@ -56,6 +68,8 @@ pub(super) fn detail(history: JobHistory, Unfinished { so_far, prediction }: Unf
         events,
         energy: (!energies.is_empty()).then(|| Joules(energies.iter().sum())),
         prediction,
+        declaration,
+        last_output: None,
     }
 }
 

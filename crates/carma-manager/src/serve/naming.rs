@@ -8,7 +8,7 @@ use carma_core::{ArrayId, DeviceId, JobId, ServerId, UserId};
 
 use super::caller::Caller;
 use crate::api::{Problem, ProblemKind};
-use crate::store::{JobSummary, Reader};
+use crate::store::{JobSummary, OwnedJob, Reader};
 
 /// The name of a job, or of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +56,8 @@ impl JobName {
     }
 
     /// All jobs with their owners, in order; for a whole array, all its jobs.
-    pub(super) fn owned_jobs(&self, reader: &Reader, caller: &Caller) -> Result<Vec<(JobId, UserId)>, Problem> {
-        let one = || self.job(reader, caller).map(|job| vec![(job.id, job.user)]);
+    pub(super) fn owned_jobs(&self, reader: &Reader, caller: &Caller) -> Result<Vec<OwnedJob>, Problem> {
+        let one = || self.job(reader, caller).map(|job| vec![OwnedJob { id: job.id, owner: job.user, array: job.array }]);
         match self {
             Self::Number(number) => {
                 let members = reader.members(ArrayId(*number))?;

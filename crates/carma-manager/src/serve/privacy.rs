@@ -54,7 +54,7 @@ impl Redact for JobDetail {
         self.ending = self.state.outcome().map(Ending::from);
         self.estimate.notes.clear();
         self.prediction.basis = None;
-        self.cancelled = None;
+        (self.cancelled, self.last_output) = (None, None);
         self.attempts.iter_mut().for_each(Redact::redact);
         self.events.iter_mut().for_each(Redact::redact);
     }
@@ -131,7 +131,8 @@ impl Redact for Why {
     fn redact(&mut self) {
         self.state.redact();
         if self.state.outcome().is_some() {
-            self.summary = format!("{}: {}", self.job, self.state);
+            let label = self.summary.split(':').next().unwrap_or_default().to_owned();
+            self.summary = format!("{label}: {}", self.state);
             self.text.clone_from(&self.summary);
         }
     }
@@ -153,7 +154,7 @@ mod tests {
 
     use super::super::caller::Role;
     use super::*;
-    use crate::api::{EstimateDetail, JobPrediction};
+    use crate::api::{EstimateDetail, JobPrediction, LastOutput, LogStream};
     use crate::event::{CancelCause, JobEvent};
     use crate::request::Owner;
     use crate::store::{NewEvent, Phase, UnixMillis};
@@ -165,7 +166,7 @@ mod tests {
         (request.output, request.hints.model) = (Some("/home/alice/private.log".into()), Some("private.onnx".into()));
         let outcome = Outcome::CouldNotStart { reason: "/home/alice/private is no folder".to_owned() };
         let event = JobEvent::read("ended", serde_json::json!({ "text": "private" }));
-        let event = NewEvent { at: UnixMillis(1), job: Some(JobId(1)), event };
+        let event = NewEvent { at: UnixMillis(1), job: Some(JobId(1)), array: None, event };
         JobDetail {
             id: JobId(1),
             owner: Owner { uid: 1000, gid: 1000, name: "alice".to_owned() },
@@ -184,6 +185,8 @@ mod tests {
             events: vec![StoredEvent::new(1, event)],
             energy: None,
             prediction: JobPrediction { basis: Some("private".to_owned()), ..JobPrediction::default() },
+            declaration: None,
+            last_output: Some(LastOutput { stream: LogStream::Stderr, lines: vec!["private".to_owned()] }),
         }
     }
 

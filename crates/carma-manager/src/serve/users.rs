@@ -16,6 +16,16 @@ const FRESH: Duration = Duration::from_secs(60);
 /// Maximum number of cached users.
 const MAX_REMEMBERED: usize = 1024;
 
+/// The name of a user of this host.
+pub(super) fn user_name(uid: u32) -> Option<String> {
+    User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name)
+}
+
+/// The name of a group of this host.
+pub(super) fn group_name(gid: u32) -> Option<String> {
+    Group::from_gid(Gid::from_raw(gid)).ok().flatten().map(|group| group.name)
+}
+
 /// The key of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum UserKey {

@@ -4,10 +4,13 @@ use std::error::Error;
 use std::fmt::Display;
 use std::str::FromStr;
 
+use carma_core::ArrayId;
+use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::request::ArrayPlace;
 use crate::units::{Joules, UnixMillis, UnixMinute};
 
 /// A document, stored as JSON.
@@ -38,6 +41,12 @@ impl<T: FromStr<Err: Error + Send + Sync + 'static>> FromSql for Named<T> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         value.as_str()?.parse().map(Self).map_err(FromSqlError::other)
     }
+}
+
+/// The place in an array that two columns hold.
+pub(super) fn array_place(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<ArrayPlace>> {
+    let (array, index) = (row.get::<_, Option<u64>>(column)?, row.get::<_, Option<u32>>(column + 1)?);
+    Ok(array.map(ArrayId).zip(index).map(|(array, index)| ArrayPlace { array, index }))
 }
 
 /// Units that are kept as their number.

@@ -14,6 +14,10 @@ pub(super) fn log_events(changes: &[Change]) {
             JobEvent::Launched { attempt, .. } | JobEvent::Signalled { attempt, .. } | JobEvent::Ended { attempt, .. } => Some(attempt),
             _ => None,
         };
-        tracing::info!(job = new.job.map(|job| job.0), attempt, event = new.event.kind(), "{}", new.event.text());
+        let (event, text) = (new.event.kind(), new.event.text());
+        match new.array {
+            Some(place) => tracing::info!(job = %place, attempt, event, "{text}"),
+            None => tracing::info!(job = new.job.map(|job| job.0), attempt, event, "{text}"),
+        }
     }
 }

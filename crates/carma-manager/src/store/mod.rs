@@ -32,7 +32,7 @@ mod writer;
 pub use crate::ending::EndingClass;
 pub use crate::event::{NewEvent, StoredEvent};
 pub use crate::phase::{NotAPhase, Phase};
-pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, JobCounts, JobSummary, UserSummary};
+pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, JobCounts, JobSummary, UserSummary, label};
 pub use crate::samples::{MemoryStep, MinuteMean};
 pub use crate::units::{Joules, UnixMillis, UnixMinute};
 pub use backup::{BackupError, Copied, Restored, back_up, restore};
@@ -42,7 +42,8 @@ pub use holder::{Holder, HostIdentity, LeaseTiming};
 pub use journal::{JOURNAL_VARIABLE, Journal};
 pub use prune::{Keep, PruneError, Pruned, Retention};
 pub use read::{
-    JobFilter, JobHistory, JobMeta, JobReasons, Loaded, NewEvents, Reader, Span, StoredAttempt, StoredNotification, UnfinishedJob,
+    Drained, JobFilter, JobHistory, JobMeta, JobReasons, Loaded, NewEvents, OwnedJob, Reader, Span, StoredAttempt, StoredNotification,
+    UnfinishedJob,
 };
 pub use writer::Ticket;
 

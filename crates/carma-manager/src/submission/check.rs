@@ -7,7 +7,8 @@ use thiserror::Error;
 
 use super::after::check_job;
 use super::error::Problem;
-use crate::request::{Activation, JobCommand, JobRequest, Resources};
+use super::sweep;
+use crate::request::{Activation, JobCommand, JobRequest, Parameter, Resources, Submission};
 
 /// The longest argument or variable that the kernel accepts.
 const MAX_ARGUMENT: usize = 131_071;
@@ -39,6 +40,8 @@ pub fn check(request: &JobRequest) -> Result<(), InvalidRequest> {
         |key, wrong: bool, why: &str| if wrong { Err(InvalidRequest { key, problem: Problem::Refused(why.to_owned()) }) } else { Ok(()) };
     request.name.as_deref().map_or(Ok(()), check_name).map_err(under("name"))?;
     check_command(&request.command).map_err(under("command"))?;
+    let no_folder = request.directory.as_os_str().is_empty();
+    refuse("workdir", no_folder, "is missing: give the folder to run in, as an absolute path such as /home/ada/project")?;
     check_path(&request.directory).map_err(under("workdir"))?;
     refuse("workdir", !request.directory.is_absolute(), "must be an absolute path")?;
     for (name, value) in &request.environment {
@@ -83,6 +86,25 @@ pub fn check(request: &JobRequest) -> Result<(), InvalidRequest> {
     request.schedule.after.iter().try_for_each(|after| check_job(&after.job)).map_err(under("after"))
 }
 
+/// Checks that a command uses all parameters of its sweep. A script finds them in its environment.
+pub(super) fn check_parameters(submission: &Submission) -> Result<(), InvalidRequest> {
+    let JobCommand::Program(words) = &submission.job.command else { return Ok(()) };
+    let passed = |name: &str| submission.job.environment.keys().any(|variable| *variable == sweep::variable(name));
+    let unused = sweep::unused(words, &submission.parameters, |word, variable| mentions(&submission.job.directory.join(word), variable));
+    let Some(Parameter { name, .. }) = unused.filter(|parameter| !passed(&parameter.name)) else { return Ok(()) };
+    let variable = sweep::variable(name);
+    let text = format!(
+        "{name} is not used: write {{{name}}} where the command needs its value; for a program that reads {variable} itself, add --env {variable}="
+    );
+    Err(InvalidRequest { key: "param", problem: Problem::Refused(text) })
+}
+
+/// Whether a program's text has a word in it.
+fn mentions(file: &Path, word: &str) -> bool {
+    std::fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() <= MAX_SCRIPT as u64)
+        && std::fs::read_to_string(file).is_ok_and(|text| text.contains(word))
+}
+
 /// Checks that the files exist that a request names.
 pub(super) fn check_files(request: &JobRequest) -> Result<(), InvalidRequest> {
     let missing =
@@ -113,7 +135,17 @@ fn check_command(command: &JobCommand) -> Result<(), Problem> {
         JobCommand::Program(words) if words.first().is_none_or(String::is_empty) => {
             return refuse("there is nothing to run: give a command after --, or in a job file as command = [\"python\", \"train.py\"]");
         }
-        JobCommand::Program(words) => words,
+        JobCommand::Program(words) => {
+            if let [word] = words.as_slice()
+                && let Some((program, _)) = word.split_once(char::is_whitespace)
+                && !program.contains('/')
+            {
+                return refuse(&format!(
+                    "{word:?} is one word with blanks in it, and no program: leave out the quotes, or give it to a shell, as in sh -c {word:?}"
+                ));
+            }
+            words
+        }
         JobCommand::Script { text, .. } if !text.starts_with("#!") => {
             return refuse("a script says in its first line who runs it: begin it with #!/bin/bash");
         }
@@ -168,14 +200,17 @@ fn check_path(path: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Checks a path with the placeholders `%j`, `%a`, `%x`, `%u` and `%%`.
+/// Checks a path with the placeholders `%j`, `%A`, `%a`, `%x`, `%u`, `%N` and `%%`.
 pub(super) fn check_pattern(path: &Path) -> Result<(), Problem> {
     check_path(path)?;
     let text = path.to_string_lossy();
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
-        if letter == '%' && !letters.next().is_some_and(|code| "jaxu%".contains(code)) {
-            return Err(Problem::invalid(&text, "a file's name: % is followed by j (job), a (array index), x (name), u (user) or %"));
+        if letter == '%' && !letters.next().is_some_and(|code| "jAaxuN%".contains(code)) {
+            return Err(Problem::invalid(
+                &text,
+                "a file's name: % is followed by j (job), A (array), a (array index), x (name), u (user), N (host) or %",
+            ));
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Caller;
 use super::array::Array;
-use super::check::{InvalidRequest, check_files};
+use super::check::{InvalidRequest, check_files, check_parameters};
 use super::error::{Place, Problem, SubmissionError};
 use super::key::OptionValue;
 use super::valid::ValidSubmission;
@@ -97,9 +97,10 @@ pub struct ParsedSubmission {
 }
 
 impl ParsedSubmission {
-    /// Checks that the files exist that it names.
+    /// Checks that the files exist that it names, and that its command uses its parameters.
     pub fn check_files(&self) -> Result<(), SubmissionError> {
-        check_files(&self.submission.as_sent().job).map_err(|invalid| located(invalid, &self.places))
+        let sent = self.submission.as_sent();
+        check_files(&sent.job).and_then(|()| check_parameters(sent)).map_err(|invalid| located(invalid, &self.places))
     }
 
     /// The submission.

@@ -10,7 +10,7 @@ use super::begin::begin;
 use super::draft::Draft;
 use super::environment;
 use super::error::{Place, Problem};
-use super::values::{at_least, memory, time_limit};
+use super::values::{at_least, memory_with_unit, time_limit};
 use crate::request::{Activation, Image, Parameter};
 
 /// An option of a job.
@@ -107,12 +107,12 @@ const LIFE: &str = "Estimates and recovery";
 pub static KEYS: [Key; 33] = [
     Key::valued(NEEDS, "gpus", "N", "Number of GPUs; 0 for a job without GPUs [default: 1]",
         |draft, text| { draft.request.resources.gpus = at_least(0, text, "a number of GPUs: 0 or more")?; Ok(()) }).or(Some('G'), &[]),
-    Key::valued(NEEDS, "mem", "SIZE", "GPU memory per GPU, such as 40GiB; a bare number is MiB",
-        |draft, text| { draft.request.resources.memory = Some(memory(text)?); Ok(()) }).or(None, &["gpu-mem"]),
+    Key::valued(NEEDS, "mem", "SIZE", "GPU memory per GPU, with its unit, such as 40GiB",
+        |draft, text| { draft.request.resources.memory = Some(memory_with_unit(text)?); Ok(()) }).or(None, &["gpu-mem"]),
     Key::valued(NEEDS, "cpus", "N", "CPU cores",
         |draft, text| { draft.request.resources.cpus = Some(at_least(1, text, "a number of cores: 1 or more")?); Ok(()) }).or(Some('c'), &["cpus-per-task"]),
-    Key::valued(NEEDS, "host-mem", "SIZE", "Host memory, such as 64GiB; a bare number is MiB",
-        |draft, text| { draft.request.resources.host_memory = Some(memory(text)?); Ok(()) }),
+    Key::valued(NEEDS, "host-mem", "SIZE", "Host memory, with its unit, such as 64GiB",
+        |draft, text| { draft.request.resources.host_memory = Some(memory_with_unit(text)?); Ok(()) }),
     Key::valued(NEEDS, "time", "TIME", "Time limit of an attempt: minutes, or 90s, 30m, 12h, 1:30:00 (hours), 1-12:00:00 (days), unlimited",
         |draft, text| { draft.request.resources.time_limit = time_limit(text)?; Ok(()) }).or(Some('t'), &[]),
     Key::switch(NEEDS, "exclusive", "Do not share the GPUs with other jobs",
@@ -129,6 +129,8 @@ pub static KEYS: [Key; 33] = [
         |draft, text| { draft.request.schedule.begin = Some(begin(text, &(draft.caller.now)())?); Ok(()) }).or(Some('b'), &[]),
     Key::switch(WHEN, "hold", "Hold the job until `carma release`",
         |draft, _| { draft.request.schedule.hold = true; Ok(()) }).or(Some('H'), &[]),
+    Key::switch(WHEN, "wait-for-hardware", "Accept a job that cannot run on the present hardware; it waits for other hardware",
+        |draft, _| { draft.request.schedule.wait_for_hardware = true; Ok(()) }),
     Key::switch(WHEN, "interactive", "Connect the job to this terminal; without a command it runs your shell",
         |draft, _| { draft.request.interactive = true; Ok(()) }),
     Key::valued(WHEN, "idle", "TIME", "End an interactive job after this time without input or output; or unlimited [default: 30m]",
@@ -147,7 +149,7 @@ pub static KEYS: [Key; 33] = [
         |draft, text| { draft.engine = Some(word(text, "something that runs containers: docker, podman or apptainer")?); Ok(()) }),
     Key::switch(WHERE, "snapshot", "Copy the git work tree now, and run the copy",
         |draft, _| { draft.request.snapshot = true; Ok(()) }),
-    Key::valued(WHERE, "output", "FILE", "Also write standard output to this file, relative to the working folder. %j, %a, %x and %u stand for job, array index, name and user",
+    Key::valued(WHERE, "output", "FILE", "Also write standard output to this file, relative to the working folder. %j, %A, %a, %x, %u and %N stand for job, array, array index, name, user and host",
         |draft, text| { draft.request.output = Some(text.into()); Ok(()) }).or(Some('o'), &[]),
     Key::valued(WHERE, "error", "FILE", "Also write standard error to this file [default: the file of --output]",
         |draft, text| { draft.request.error = Some(text.into()); Ok(()) }).or(Some('e'), &[]),

@@ -39,6 +39,7 @@ pub use error::{Place, Problem, SubmissionError};
 pub use form::{Format, Source};
 use jiff::Zoned;
 pub use key::{KEYS, Key, OptionValue};
+pub(crate) use script::is_for_slurm;
 pub use secrets::looks_secret;
 pub use valid::{ValidJobs, ValidSubmission};
 pub use values::{bytes, memory_size, span_with_unit, time_limit};

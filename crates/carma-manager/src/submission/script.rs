@@ -52,6 +52,12 @@ pub(super) fn read(name: &str, text: &str, arguments: Vec<String>) -> Result<Par
     Ok(ParsedSource { jobs: vec![ParsedJob { command, place: at(None), layers: vec![of_slurm, own] }], notes })
 }
 
+/// Whether a script has `#SBATCH` lines before its first command.
+pub(crate) fn is_for_slurm(text: &str) -> bool {
+    let head = text.lines().take_while(|line| line.trim().is_empty() || line.starts_with('#'));
+    head.into_iter().any(|line| directive(line, "#SBATCH").is_some())
+}
+
 fn directive<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
     line.strip_prefix(mark).filter(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }

@@ -55,12 +55,14 @@ pub(super) fn translate(option: &str, value: &str) -> Translated {
         }
         Some(&(_, _, "after")) => left_out("only afterok and afterany mean something here"),
         Some(&(_, _, key @ ("output" | "error"))) if check_pattern(Path::new(value)).is_err() => {
-            let why = format!("of Slurm's patterns only %j, %a, %x and %u mean something here; give #CARMA --{key}");
+            let why = format!("of Slurm's patterns only %j, %A, %a, %x, %u and %N mean something here; give #CARMA --{key}");
             left_out(&why)
         }
         // Slurm writes 0 for no limit.
         Some(&(_, _, "time")) if value == "0" => one("time", "unlimited"),
         Some(&(_, _, "host-mem")) if value == "0" => left_out("all memory of the host is not given to one job"),
+        // Slurm counts in MiB.
+        Some(&(_, _, "host-mem")) if digits(value).is_some() => one("host-mem", &format!("{value}MiB")),
         Some(&(_, _, key)) => one(key, value),
         None if option == "--exclusive" => left_out("it asks for a whole server in Slurm; give #CARMA --exclusive for GPUs of its own"),
         None => left_out("it means nothing here"),
@@ -110,11 +112,13 @@ mod tests {
             ("--gres", "gpu", "gpus=1"),
             ("-G", "4", "gpus=4"),
             ("--mem", "64G", "host-mem=64G"),
+            ("--mem", "500", "host-mem=500MiB"),
             ("-t", "0", "time=unlimited"),
             ("--dependency", "afterok:12:13", "after=afterok:12:13"),
             ("--export", "ALL,A=1", "env=ALL env=A=1"),
             ("--export", "A,B", "env=NONE env=A env=B"),
             ("-o", "logs/%x-%j.out", "output=logs/%x-%j.out"),
+            ("--output", "slurm-%A_%a.out", "output=slurm-%A_%a.out"),
         ] {
             assert_eq!(translated(option, value), (expected.to_owned(), None), "{option} {value}");
         }
@@ -129,7 +133,7 @@ mod tests {
             ("--gres", "tape:1,gpu:2", ""),
             ("--gres", "tape:1", ""),
             ("--gpus", "a100:2,h100:1", ""),
-            ("--output", "slurm-%A_%a.out", ""),
+            ("--output", "slurm-%s.out", ""),
             ("--dependency", "singleton", ""),
             ("--exclusive", "", ""),
             ("--partition", "long", ""),

@@ -64,6 +64,36 @@ pub(super) fn check(parameters: &[Parameter]) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Checks that every placeholder of a command is a parameter. `${name}` is a shell's.
+pub(super) fn check_placeholders(words: &[String], parameters: &[Parameter]) -> Result<(), Problem> {
+    let known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
+    let unknown = words.iter().flat_map(|word| placeholders(word)).find(|name| !known(name));
+    unknown.map_or(Ok(()), |name| {
+        let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+        Err(Problem::Refused(format!(
+            "{{{name}}} in the command is no parameter: give --param {name}=VALUES, or use {{{}}}",
+            names.join("} or {")
+        )))
+    })
+}
+
+/// The names in braces of a word.
+fn placeholders(word: &str) -> impl Iterator<Item = &str> {
+    word.match_indices('{').filter_map(move |(at, _)| {
+        let (name, _) = word[at + 1..].split_once('}')?;
+        let is_shells = word[..at].ends_with('$');
+        (!is_shells && check_variable(name).is_ok()).then_some(name)
+    })
+}
+
+/// The first parameter that a command does not use: neither in braces nor by its variable, which files named in the command may read.
+pub(super) fn unused<'a>(words: &[String], parameters: &'a [Parameter], reads: impl Fn(&str, &str) -> bool) -> Option<&'a Parameter> {
+    parameters.iter().find(|parameter| {
+        let (placeholder, variable) = (format!("{{{}}}", parameter.name), variable(&parameter.name));
+        !words.iter().any(|word| word.contains(&placeholder) || word.contains(&variable) || reads(word, &variable))
+    })
+}
+
 /// The number of combinations.
 pub(super) fn count(parameters: &[Parameter]) -> Result<usize, Problem> {
     let jobs = parameters.iter().try_fold(1_usize, |jobs, parameter| jobs.checked_mul(parameter.values.len()));
@@ -110,7 +140,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{BTreeMap, Parameter, count, filled_in, values_at};
+    use super::{BTreeMap, Parameter, check_placeholders, count, filled_in, unused, values_at};
 
     #[test]
     fn values_are_lists_and_ranges() {
@@ -121,6 +151,19 @@ mod tests {
         for wrong in ["", "lr", "lr=", "lr=1,", "lr=1,1", "l-r=1", "1=1", "=1", "seed=5..1", "seed=0..100000", "seed=0..9999999999"] {
             assert!(Parameter::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn placeholders_must_be_parameters_and_parameters_must_be_used() {
+        let parameters = ["lr=1,2", "seed=1..3"].map(|text| Parameter::parse(text).unwrap());
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let check = |text: &str| check_placeholders(&words(text), &parameters).map_err(|problem| problem.to_string());
+        assert_eq!(check("train --lr={lr} --seed {seed} ${HOME} {\"a\":1} {} {"), Ok(()));
+        assert_eq!(check("train {rl}").unwrap_err(), "{rl} in the command is no parameter: give --param rl=VALUES, or use {lr} or {seed}");
+        let first = |text: &str| unused(&words(text), &parameters, |word, _| word == "reads.py").map(|unused| unused.name.clone());
+        assert_eq!(first("train {lr}").as_deref(), Some("seed"));
+        assert_eq!(first("train {lr} $CARMA_PARAM_SEED"), None);
+        assert_eq!(first("python reads.py"), None);
     }
 
     #[test]

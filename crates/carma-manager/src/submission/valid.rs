@@ -45,7 +45,11 @@ impl Submission {
                 check_indices(indices).map_err(wrong("array"))?;
                 indices.len()
             }
-            (None, parameters) => sweep::check(parameters).and_then(|()| sweep::count(parameters)).map_err(wrong("param"))?,
+            (None, parameters) => {
+                let words = self.job.command.arguments();
+                sweep::check(parameters).and_then(|()| sweep::check_placeholders(words, parameters)).map_err(wrong("param"))?;
+                sweep::count(parameters).map_err(wrong("param"))?
+            }
             (Some(_), _) => {
                 return refused("array", "does not go with --param: give the indices as a parameter, as in --param index=1..10");
             }
@@ -97,9 +101,9 @@ impl ValidSubmission {
     fn element(&self, place: usize) -> Option<ArrayElement> {
         let Submission { array, parameters, .. } = &self.submission;
         match array {
-            Some(indices) => Some(ArrayElement { index: indices[place], parameters: BTreeMap::new() }),
+            Some(indices) => Some(ArrayElement { index: indices[place], array: None, parameters: BTreeMap::new() }),
             None if parameters.is_empty() => None,
-            None => Some(ArrayElement { index: place as u32, parameters: sweep::values_at(parameters, place) }),
+            None => Some(ArrayElement { index: place as u32, array: None, parameters: sweep::values_at(parameters, place) }),
         }
     }
 
@@ -161,7 +165,7 @@ mod tests {
     fn what_only_the_manager_may_say_or_would_collide_is_refused() {
         let refused = |submission: Submission| submission.validate().unwrap_err().to_string();
         let mut placed = sweep_of(&["a"], Vec::new());
-        placed.job.array = Some(ArrayElement { index: 1, parameters: BTreeMap::new() });
+        placed.job.array = Some(ArrayElement { index: 1, array: None, parameters: BTreeMap::new() });
         assert!(refused(placed).starts_with("job.array: the manager gives jobs their places"));
         let alike = refused(sweep_of(&["a"], vec![parameter("lr", &["1"]), parameter("LR", &["2"])]));
         assert_eq!(alike, "param: LR and lr would be one variable, CARMA_PARAM_LR: rename one");

@@ -43,6 +43,15 @@ pub(super) fn memory(text: &str) -> Result<MiB, Problem> {
     }
 }
 
+/// Memory. A small number needs its unit: a user who writes 7 means 7 GiB, and would get 7 MiB.
+pub(super) fn memory_with_unit(text: &str) -> Result<MiB, Problem> {
+    const SMALL: u64 = 512;
+    match digits(text).filter(|number| (1..SMALL).contains(number)) {
+        Some(number) => Err(Problem::Refused(format!("{number} has no unit: write {number}GiB, or {number}MiB if that is meant"))),
+        None => memory(text),
+    }
+}
+
 /// A number with a lower bound.
 pub(super) fn at_least<T: FromStr + PartialOrd + Copy>(least: T, text: &str, expected: &'static str) -> Result<T, Problem> {
     text.parse().ok().filter(|number| *number >= least).ok_or_else(|| Problem::invalid(text, expected))

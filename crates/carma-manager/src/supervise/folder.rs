@@ -134,6 +134,11 @@ impl AttemptFolder {
         self.0.join("stderr.log")
     }
 
+    /// The order of both logs: where the job went from one stream to the other.
+    pub(crate) fn switches(&self) -> PathBuf {
+        self.0.join("switches")
+    }
+
     /// A file that the job owns, for its progress.
     pub fn progress(&self) -> PathBuf {
         self.0.join("progress")

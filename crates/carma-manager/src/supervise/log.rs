@@ -62,6 +62,11 @@ impl BoundedLog {
         Self { path, file: None, size: 0, limit, end_begins: limit / 2, left_out: 0, failed: None }
     }
 
+    /// The number of bytes that were ever written to it.
+    pub(super) fn written(&self) -> u64 {
+        if self.left_out == 0 { self.size } else { self.size - self.end_begins + self.limit / 2 + self.left_out }
+    }
+
     /// Appends. A full disk costs some of the log, not the job.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         let mut rest = bytes;

@@ -54,6 +54,7 @@ mod signals;
 mod state;
 mod stream;
 mod supervisor_log;
+mod switches;
 mod user_processes;
 mod watch;
 
@@ -71,4 +72,5 @@ pub use owners::Owners;
 pub use peek::{FolderState, peek};
 pub(crate) use shim::CLEANUP_TIMEOUT;
 pub use state::{AttemptState, Supervised, find};
+pub(crate) use switches::NUMBER;
 pub use watch::ExitWatch;

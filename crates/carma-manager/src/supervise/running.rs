@@ -17,6 +17,7 @@ use super::lifeline::{PERIOD, is_alive};
 use super::shim::KILL;
 use super::signals::SignalPlan;
 use super::stream::Stream;
+use super::switches::SwitchLog;
 use super::user_processes::UserProcesses;
 use crate::attempt::Exit;
 
@@ -25,7 +26,8 @@ pub(super) struct RunningJob<'a> {
     folder: &'a AttemptFolder,
     job: Pid,
     /// Output first, then errors. A terminal has output only.
-    streams: Vec<Stream>,
+    streams: [Stream; 2],
+    switches: SwitchLog,
     processes: UserProcesses,
     console: Option<Console>,
     signals: SignalPlan<'a>,
@@ -40,12 +42,13 @@ impl<'a> RunningJob<'a> {
     pub(super) fn new(
         folder: &'a AttemptFolder,
         job: Pid,
-        streams: Vec<Stream>,
+        streams: [Stream; 2],
+        switches: SwitchLog,
         processes: UserProcesses,
         console: Option<Console>,
         signals: SignalPlan<'a>,
     ) -> Self {
-        Self { folder, job, streams, processes, console, signals, lease: None, idle: None, buffer: vec![0; 64 * 1024] }
+        Self { folder, job, streams, switches, processes, console, signals, lease: None, idle: None, buffer: vec![0; 64 * 1024] }
     }
 
     /// The job ends when the lease in this file is over.
@@ -109,9 +112,14 @@ impl<'a> RunningJob<'a> {
     /// Reads output, at most a buffer from each stream. Answers whether there was any.
     fn take_output(&mut self, now: Instant) -> bool {
         let mut any = false;
-        for (number, stream) in self.streams.iter_mut().enumerate() {
-            let printed = stream.take(&mut self.buffer);
-            any |= !printed.is_empty();
+        for number in 0..self.streams.len() {
+            let printed = self.streams[number].read(&mut self.buffer);
+            if printed.is_empty() {
+                continue;
+            }
+            any = true;
+            self.switches.follows(number, self.streams.each_ref().map(Stream::written));
+            self.streams[number].write(printed);
             self.processes.copy(number, printed, now);
             if let Some(console) = &mut self.console {
                 console.print(printed, now);

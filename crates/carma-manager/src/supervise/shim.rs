@@ -19,6 +19,7 @@ use super::running::RunningJob;
 use super::signals::SignalPlan;
 use super::stream::Stream;
 use super::supervisor_log::log_line;
+use super::switches::SwitchLog;
 use super::user_processes::UserProcesses;
 use crate::attempt::{Ended, Exit, Order};
 
@@ -87,6 +88,7 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, processes
     let cannot = |what: &str, error: io::Error| format!("cannot {what}: {error}");
     let user = order.user.as_ref();
     let [output, errors] = [folder.output(), folder.errors()].map(|path| BoundedLog::new(path, order.log_limit));
+    let switches = SwitchLog::new(folder.switches(), order.log_limit);
     // The user does not own the folder, so the file must exist already.
     owned(&folder.progress(), user).map_err(|error| cannot("make a file for its progress", error))?;
     let mut processes = processes.map_err(|error| cannot("start processes of its user", error))?;
@@ -101,8 +103,8 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, processes
     let Child { pid: job, pipes: [output_pipe, errors_pipe] } =
         start(order, &order.command, terminal.map_or(Streams::Pipes, Streams::Terminal), cgroup)?;
     let printed = console.as_ref().map(Console::output).transpose().map_err(|error| cannot("read its terminal", error))?;
-    let streams = vec![Stream::new(printed.or(output_pipe), output), Stream::new(errors_pipe, errors)];
-    let running = RunningJob::new(folder, job, streams, processes, console, SignalPlan::new(job, order, cgroup));
+    let streams = [Stream::new(printed.or(output_pipe), output), Stream::new(errors_pipe, errors)];
+    let running = RunningJob::new(folder, job, streams, switches, processes, console, SignalPlan::new(job, order, cgroup));
     let mut running = running.leased(order.lease.as_deref());
     let exit = running.serve(&asked);
     // The others' output until their end belongs to the log. Foreign processes that hold the pipe are not waited for.

@@ -28,22 +28,24 @@ impl Stream {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads the available output, at most a buffer; empty if there is none.
-    pub(super) fn take<'a>(&mut self, buffer: &'a mut [u8]) -> &'a [u8] {
+    /// Reads the available output, at most a buffer; empty if there is none. It is not in the log yet.
+    pub(super) fn read<'a>(&mut self, buffer: &'a mut [u8]) -> &'a [u8] {
         let Some(pipe) = &mut self.pipe else { return &[] };
         loop {
             match pipe.read(buffer) {
                 Ok(0) => self.pipe = None,
-                Ok(length) => {
-                    self.write(&buffer[..length]);
-                    return &buffer[..length];
-                }
+                Ok(length) => return &buffer[..length],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => self.pipe = None,
             }
             return &[];
         }
+    }
+
+    /// The number of bytes that were ever in the log.
+    pub(super) fn written(&self) -> u64 {
+        self.log.written()
     }
 
     /// Adds to the log.

@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use carma_core::{Preset, Settings};
-use carma_manager::api::Reloaded;
-use carma_manager::configuration::{Configuration, lines};
+use carma_manager::api::{ConfigurationDetail, Reloaded};
+use carma_manager::client::Client;
+use carma_manager::client::ClientError;
+use carma_manager::configuration::{Configuration, ManagerSettings, Source, Sources, lines, sources};
+use carma_manager::places::Places;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -36,6 +39,47 @@ pub(crate) struct ConfigArguments {
     policy: Option<String>,
 }
 
+/// What `carma config show` prints: a file and flags, or what is in force.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArguments {
+    #[command(flatten)]
+    rules: ConfigArguments,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+/// A configuration in force: all values, and where they come from.
+struct InForce {
+    /// Where it is in force, in words.
+    place: String,
+    /// The file that it was read from.
+    file: Option<PathBuf>,
+    rules: Settings,
+    manager: ManagerSettings,
+    sources: Sources,
+}
+
+impl InForce {
+    fn new(place: String, file: Option<PathBuf>, configuration: &Configuration) -> Result<Self> {
+        let rules = Settings::from(&configuration.rules.check()?);
+        let sources = sources(&configuration.given, &configuration.rules)?;
+        Ok(Self { place, file, rules, manager: (&configuration.manager).into(), sources })
+    }
+
+    fn in_manager(client: &mut Client) -> Result<Self> {
+        let ConfigurationDetail { file, rules, manager, sources, .. } = client.configuration()?;
+        let place = format!("In force in the manager at {}; its file: {}", client.address(), file.display());
+        Ok(Self { place, file: Some(file), rules, manager, sources })
+    }
+
+    fn without_manager() -> Result<Self> {
+        let file = Places::own().configuration;
+        let exists = if file.exists() { "" } else { ", which does not exist" };
+        let place = format!("No manager is running. `carma up` would read {}{exists}", file.display());
+        Self::new(place, Some(file.clone()), &Configuration::read(&file)?)
+    }
+}
+
 fn presets() -> impl TypedValueParser<Value = Preset> {
     PossibleValuesParser::new(Preset::ALL.map(Preset::name)).try_map(|name| name.parse())
 }
@@ -51,6 +95,23 @@ impl RuleArguments {
 }
 
 impl ConfigArguments {
+    /// Whether any flag is given.
+    fn is_given(&self) -> bool {
+        self.rules.config.is_some() || self.rules.preset.is_some() || self.policy.is_some()
+    }
+
+    /// The file's configuration, overridden by the flags.
+    fn in_force(&self) -> Result<InForce> {
+        let mut configuration = self.rules.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        configuration.rules = self.settings()?;
+        let flags = [("preset", self.rules.preset.is_some()), ("policy", self.policy.is_some())];
+        for (key, _) in flags.into_iter().filter(|(_, given)| *given) {
+            configuration.given.insert(key.to_owned(), Source::Flag(format!("--{key}")));
+        }
+        let place = "Of the given file and flags; without these, carma config show prints what is in force".to_owned();
+        InForce::new(place, self.rules.config.clone(), &configuration)
+    }
+
     /// Like [`RuleArguments::settings`], with the policy.
     pub(crate) fn settings(&self) -> Result<Settings> {
         let mut settings = self.rules.settings()?;
@@ -65,11 +126,18 @@ fn read(file: &Path) -> Result<Configuration> {
     Ok(Configuration::read(file)?)
 }
 
-/// Prints every key with its documentation and the value in force.
-pub(crate) fn show(arguments: &ConfigArguments, output: &mut impl Write) -> Result<()> {
-    let config = arguments.settings()?.check()?;
-    let manager = arguments.rules.config.as_deref().map(read).transpose()?.unwrap_or_default().manager;
-    Ok(write!(output, "{}", show::file(&config, &manager)?)?)
+/// Prints every key with its documentation, the value in force and its source.
+pub(crate) fn show(arguments: &ShowArguments, output: &mut impl Write) -> Result<()> {
+    let in_force = if arguments.rules.is_given() {
+        arguments.rules.in_force()?
+    } else {
+        match arguments.manager.connect() {
+            Ok(mut client) => InForce::in_manager(&mut client)?,
+            Err(ClientError::NoManager(_)) => InForce::without_manager()?,
+            Err(error) => return Err(error.into()),
+        }
+    };
+    Ok(write!(output, "{}", show::file(&in_force)?)?)
 }
 
 /// Prints the reference of all keys.

@@ -1,19 +1,31 @@
-//! `carma config show`: every key with its documentation and the value in force, as TOML.
+//! `carma config show`: every key with its documentation, the value in force and its source, as TOML.
 
 use std::fmt::Write as _;
 
-use carma_core::{Config, KeyInfo, Kind, Setting, Settings};
-use carma_manager::configuration::{ManagerConfig, ManagerSettings};
+use carma_core::{KeyInfo, Kind, Setting, Settings};
+use carma_manager::configuration::{ManagerConfig, Source};
 use serde::Serialize;
 use toml::{Table, Value};
 
+use super::InForce;
+
 /// The whole configuration as a file.
-pub(super) fn file(config: &Config, manager: &ManagerConfig) -> anyhow::Result<String> {
-    let mut text = String::new();
-    section(&mut text, "", Settings::KEYS, &values(&Settings::from(config))?)?;
+pub(super) fn file(in_force: &InForce) -> anyhow::Result<String> {
+    let mut text = format!("# {}.\n", in_force.place);
+    section(&mut text, in_force, "", Settings::KEYS, &values(&in_force.rules)?)?;
     writeln!(text, "\n# Settings of the manager itself.")?;
-    section(&mut text, "manager", keys(ManagerConfig::KIND), &values(&ManagerSettings::from(manager))?)?;
+    section(&mut text, in_force, "manager", keys(ManagerConfig::KIND), &values(&in_force.manager)?)?;
     Ok(text)
+}
+
+/// Where the value of a key comes from.
+fn source(in_force: &InForce, key: &str) -> String {
+    match (in_force.sources.get(key), &in_force.file) {
+        (Some(Source::Line(line)), Some(file)) => format!("{}:{line}", file.display()),
+        (Some(source), _) => source.to_string(),
+        // A manager of an earlier version names no sources.
+        (None, _) => "unknown".to_owned(),
+    }
 }
 
 /// The keys of a section.
@@ -37,23 +49,28 @@ pub(super) fn values(settings: &impl Serialize) -> anyhow::Result<Table> {
     Ok(Table::try_from(settings)?.into_iter().map(|(key, value)| (key, whole(value))).collect())
 }
 
-fn section(text: &mut String, name: &str, keys: &[KeyInfo], values: &Table) -> anyhow::Result<()> {
+fn section(text: &mut String, in_force: &InForce, name: &str, keys: &[KeyInfo], values: &Table) -> anyhow::Result<()> {
     if !name.is_empty() {
         writeln!(text, "[{name}]")?;
     }
     for key in keys.iter().filter(|key| !matches!(key.kind, Kind::Section(_))) {
         writeln!(text, "# {} ({})", key.about(), key.allowed())?;
+        let source = source(in_force, &path(name, key));
         match values.get(key.name) {
-            Some(value) => writeln!(text, "{} = {value}", key.name)?,
-            None => writeln!(text, "# {} =", key.name)?,
+            Some(value) => writeln!(text, "{} = {value}  # {source}", key.name)?,
+            None => writeln!(text, "# {} =  # {source}", key.name)?,
         }
     }
     for key in keys {
         if let (Kind::Section(keys), Some(Value::Table(values))) = (key.kind, values.get(key.name)) {
-            let path = if name.is_empty() { key.name.to_owned() } else { format!("{name}.{}", key.name) };
             writeln!(text, "\n# {}", key.about())?;
-            section(text, &path, keys, values)?;
+            section(text, in_force, &path(name, key), keys, values)?;
         }
     }
     Ok(())
+}
+
+/// A key with its sections.
+fn path(section: &str, key: &KeyInfo) -> String {
+    if section.is_empty() { key.name.to_owned() } else { format!("{section}.{}", key.name) }
 }

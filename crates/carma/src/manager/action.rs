@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write, stdin};
 
 use anyhow::{Result, bail, ensure};
-use carma_core::JobId;
-use carma_manager::api::{ActionResult, JobAction};
+use carma_core::{ArrayId, JobId, JobLabel, UserId};
+use carma_manager::api::{ActionResult, JobAction, QueueRow};
 use carma_manager::client::Client;
+use carma_manager::store::{Phase, label};
 use clap::Args;
 
-use super::common::{AnswerArguments, JOB_NAMES, current_user, write_json};
+use super::common::{AnswerArguments, JOB_NAMES, current_user, user, write_json};
 use super::text::jobs;
 use carma_format::count;
 use carma_format::printable;
@@ -26,16 +27,25 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("{JOB_NAMES} The number of an array means all its jobs.\n\n\
-Examples:\n  carma cancel 12 14_3\n  carma cancel --all --yes"))]
+Examples:\n  carma cancel 12 14_3\n  carma cancel --name 'sweep-*' --state queued\n  carma cancel --all --yes"))]
 pub(crate) struct CancelArguments {
     /// The jobs.
-    #[arg(required_unless_present = "all", value_name = "JOB")]
+    #[arg(required_unless_present_any = ["all", "user", "name", "state"], value_name = "JOB")]
     jobs: Vec<String>,
     /// All your unfinished jobs.
     #[arg(long, conflicts_with = "jobs")]
     all: bool,
+    /// All unfinished jobs of this user (name or number).
+    #[arg(short, long, value_parser = user, conflicts_with_all = ["jobs", "all"])]
+    user: Option<UserId>,
+    /// Only jobs of this name; * stands for any text. Without --user, your own jobs.
+    #[arg(long, conflicts_with_all = ["jobs", "all"])]
+    name: Option<String>,
+    /// Only jobs in this state. Without --user, your own jobs.
+    #[arg(long, conflicts_with_all = ["jobs", "all"])]
+    state: Option<Phase>,
     /// Do not ask for confirmation.
-    #[arg(short, long, requires = "all")]
+    #[arg(short, long, conflicts_with = "jobs")]
     yes: bool,
     #[command(flatten)]
     answer: AnswerArguments,
@@ -48,22 +58,57 @@ pub(super) fn run(arguments: &Arguments, action: &JobAction, output: &mut impl W
 
 pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Result<()> {
     let client = &mut arguments.answer.manager.connect()?;
-    if !arguments.all {
+    if !arguments.jobs.is_empty() {
         return report(&apply(client, &arguments.jobs, &JobAction::Cancel)?, &JobAction::Cancel, arguments.answer.json, output);
     }
-    let queue = client.whole_queue(Some(current_user()))?;
-    if !arguments.yes && !queue.jobs.is_empty() && stdin().is_terminal() {
-        eprint!("carma: end {}? [y/N] ", count(queue.jobs.len(), "job"));
+    let queue = client.whole_queue(Some(arguments.user.unwrap_or_else(current_user)))?.jobs;
+    let (chosen, others): (Vec<QueueRow>, Vec<QueueRow>) = queue.into_iter().partition(|job| arguments.chooses(job));
+    if chosen.is_empty() {
+        eprintln!("carma: there is no such job");
+    }
+    if !arguments.yes && !chosen.is_empty() && stdin().is_terminal() {
+        eprint!("carma: end {}? [y/N] ", count(chosen.len(), "job"));
         let mut answer = String::new();
         stdin().read_line(&mut answer)?;
         ensure!(matches!(answer.trim(), "y" | "Y" | "yes"), "nothing was ended");
     }
     // Cancelling an array affects all its jobs; those that had already ended are not ours.
-    let ours: BTreeSet<JobId> = queue.jobs.iter().map(|job| job.id).collect();
-    let names: BTreeSet<u64> = queue.jobs.iter().map(|job| job.array.map_or(job.id.0, |place| place.array.0)).collect();
-    let mut result = apply(client, &names.iter().map(ToString::to_string).collect::<Vec<_>>(), &JobAction::Cancel)?;
+    let ours: BTreeSet<JobId> = chosen.iter().map(|job| job.id).collect();
+    let mut result = apply(client, &shortest_names(&chosen, &others), &JobAction::Cancel)?;
     result.not_done.retain(|not_done| ours.contains(&not_done.job));
     report(&result, &JobAction::Cancel, arguments.answer.json, output)
+}
+
+impl CancelArguments {
+    /// Whether the filters choose a job.
+    fn chooses(&self, job: &QueueRow) -> bool {
+        let named = |pattern: &String| matches(pattern, job.name.as_deref().unwrap_or_default());
+        self.name.as_ref().is_none_or(named) && self.state.is_none_or(|state| state == job.state)
+    }
+}
+
+/// Whether a text fits a pattern, in which * stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((before, after)) => text
+            .strip_prefix(before)
+            .is_some_and(|rest| rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| matches(after, &rest[at..]))),
+    }
+}
+
+/// The names of these jobs: of an array as a whole, if none of its jobs is left out.
+fn shortest_names(chosen: &[QueueRow], others: &[QueueRow]) -> Vec<String> {
+    let array = |job: &QueueRow| job.array.map(|place| place.array);
+    let divided: BTreeSet<ArrayId> = others.iter().filter_map(array).collect();
+    let name = |job: &QueueRow| match array(job) {
+        Some(whole) if !divided.contains(&whole) => whole.0.to_string(),
+        _ => label(job.id, job.array).short(),
+    };
+    let mut names: Vec<String> = chosen.iter().map(name).collect();
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
 }
 
 /// Acts on all named jobs. Stops at one that cannot be found, and reports it.
@@ -74,9 +119,10 @@ pub(super) fn apply(client: &mut Client, names: &[String], action: &JobAction) -
             Ok(result) => {
                 all.done.extend(result.done);
                 all.not_done.extend(result.not_done);
+                all.arrays.extend(result.arrays);
             }
             Err(error) if all.done.is_empty() => return Err(error.into()),
-            Err(error) => bail!("{error}; {} before it: {}", past_participle(action), jobs(&all.done)),
+            Err(error) => bail!("{error}; {} before it: {}", past_participle(action), done(&all)),
         }
     }
     Ok(all)
@@ -87,18 +133,27 @@ pub(super) fn report(result: &ActionResult, action: &JobAction, json: bool, outp
     if json {
         write_json(result, output)?;
     } else if !result.done.is_empty() {
-        writeln!(output, "{} {}", past_participle(action), jobs(&result.done))?;
+        writeln!(output, "{} {}", past_participle(action), done(result))?;
     }
     for not_done in &result.not_done {
-        eprintln!("carma: {}: {}", not_done.job, printable(&not_done.reason));
+        eprintln!("carma: {}: {}", named(result, not_done.job), printable(&not_done.reason));
     }
     ensure!(
         result.not_done.is_empty(),
         "{} not {}",
-        jobs(&result.not_done.iter().map(|job| job.job).collect::<Vec<_>>()),
+        jobs(&result.not_done.iter().map(|failure| named(result, failure.job)).collect::<Vec<_>>()),
         past_participle(action)
     );
     Ok(())
+}
+
+/// The name of a job of a result.
+fn named(result: &ActionResult, job: JobId) -> JobLabel {
+    label(job, result.arrays.get(&job).copied())
+}
+
+fn done(result: &ActionResult) -> String {
+    jobs(&result.done.iter().map(|job| named(result, *job)).collect::<Vec<_>>())
 }
 
 /// The past participle of an action.
@@ -119,8 +174,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text) in [("sweep", "sweep"), ("sweep-*", "sweep-"), ("*a*b", "xaab"), ("*", ""), ("*ä", "aä")] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("sweep", "sweep-1"), ("a*c", "ab"), ("*a*a", "a"), ("", "a")] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    #[test]
     fn completed_actions_are_printed_and_failed_ones_are_errors() {
-        let done = ActionResult { done: vec![JobId(3), JobId(4)], not_done: Vec::new() };
+        let done = ActionResult { done: vec![JobId(3), JobId(4)], ..ActionResult::default() };
         let mut output = Vec::new();
         report(&done, &JobAction::Cancel, false, &mut output).unwrap();
         let refused = ActionFailure { job: JobId(5), reason: "a job that is done cannot be held".to_owned() };

@@ -4,7 +4,7 @@ use std::io::{stdin, stdout};
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use carma_core::JobId;
+use carma_core::JobLabel;
 use carma_manager::client::Client;
 use carma_manager::terminal::{self, AttachOutcome};
 use clap::Args;
@@ -27,19 +27,19 @@ pub(crate) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut client = arguments.manager.connect()?;
     let job = client.job(&arguments.job)?;
-    ensure!(job.request.interactive, "{} has no terminal: only jobs of `carma submit --interactive` have one", job.id);
-    attach(client, job.id)
+    ensure!(job.request.interactive, "{} has no terminal: only jobs of `carma submit --interactive` have one", job.label());
+    attach(client, job.label())
 }
 
 /// Waits for the job's start, and then connects this terminal to it until the job ends or the user detaches.
-pub(crate) fn attach(mut client: Client, job: JobId) -> Result<ExitCode> {
-    let name = job.0.to_string();
+pub(crate) fn attach(mut client: Client, job: JobLabel) -> Result<ExitCode> {
+    let name = job.short();
     let on_wait = |client: &mut Client| {
         let why = client.why(&name).map_or_else(|_| format!("{job} waits"), |why| why.text);
         eprintln!("carma: {}", printable(why.lines().next().unwrap_or_default()));
         eprintln!("carma: Ctrl-C leaves it waiting; `carma attach {name}` comes back, `carma cancel {name}` ends it");
     };
-    let detail = until_started(&mut client, job, 1, on_wait)?;
+    let detail = until_started(&mut client, job.job, 1, on_wait)?;
     if detail.outcome().is_none() {
         eprintln!("carma: {job} runs; ~. at the beginning of a line leaves it running");
         let left = match terminal::attach(client.another()?.terminal(&name)?, stdin(), stdout())? {
@@ -60,7 +60,7 @@ pub(crate) fn attach(mut client: Client, job: JobId) -> Result<ExitCode> {
             return Ok(code);
         }
     }
-    let mut ends = JobEnds { client: &mut client, jobs: [job].into_iter(), until: None };
+    let mut ends = JobEnds { client: &mut client, jobs: [job.job].into_iter(), until: None };
     let Some(over) = ends.next().transpose()?.flatten() else { return Ok(ExitCode::FAILURE) };
     eprintln!("carma: {}", end_text(&over));
     Ok(exit_code(over.outcome().into_iter()))

@@ -12,7 +12,7 @@ use super::started::until_started;
 use carma_format::printable;
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{JOB_NAMES}\n\nOf a long log, the beginning and the end are kept.\n\n\
+#[command(after_help = format!("{JOB_NAMES}\n\nBoth streams are printed in the order in which they were written. Of a long log, the beginning and the end are kept.\n\n\
 Examples:\n  carma logs -f last\n  carma logs -n 20 --stderr @train\n  carma logs 12 --attempt 1"))]
 pub(crate) struct Arguments {
     /// The job.
@@ -21,9 +21,12 @@ pub(crate) struct Arguments {
     /// Continue until the job ends, over all attempts, and print how it ended.
     #[arg(short, long)]
     follow: bool,
-    /// What it printed to standard error, where that is kept apart.
+    /// Only standard error.
     #[arg(long)]
     stderr: bool,
+    /// Only standard output.
+    #[arg(long, conflicts_with = "stderr")]
+    stdout: bool,
     /// The number of the attempt, from 1 [default: the last].
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     attempt: Option<u32>,
@@ -36,32 +39,26 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let client = &mut arguments.manager.connect()?;
-    let stream = if arguments.stderr { LogStream::Stderr } else { LogStream::Stdout };
+    let stream = match (arguments.stdout, arguments.stderr) {
+        (true, _) => LogStream::Stdout,
+        (_, true) => LogStream::Stderr,
+        _ => LogStream::Both,
+    };
     let query = LogQuery { stream, attempt: arguments.attempt, lines: arguments.lines, follow: arguments.follow };
     if arguments.follow {
         return follow(client, &arguments.job, query, output);
     }
-    print(client, &arguments.job, query, output)?;
-    if arguments.stderr { Ok(()) } else { hint(client, &arguments.job, query) }
-}
-
-/// Points to the error output of a failed job.
-fn hint(client: &mut Client, job: &str, query: LogQuery) -> Result<()> {
-    let failed = client.job(job)?.outcome().is_some_and(|outcome| !outcome.succeeded());
-    let errors = LogQuery { stream: LogStream::Stderr, lines: Some(1), ..query };
-    if failed && client.logs(job, errors)?.read(&mut [0])? > 0 {
-        eprintln!("carma: it printed errors too: carma logs --stderr {}", printable(job));
-    }
-    Ok(())
+    print(client, &arguments.job, query, output)
 }
 
 /// Prints until the job, or the requested attempt, is over.
 fn follow(client: &mut Client, job: &str, mut query: LogQuery, output: &mut impl Write) -> Result<()> {
-    let JobDetail { id, attempts, .. } = client.job(job)?;
+    let detail = client.job(job)?;
+    let (label, id, attempts) = (detail.label(), detail.id, detail.attempts);
     let (name, only) = (id.0.to_string(), query.attempt);
     let mut number = only.or(attempts.last().map(|attempt| attempt.attempt.number)).unwrap_or(1);
     loop {
-        let detail = until_started(client, id, number, |_| eprintln!("carma: {id} has not started attempt {number} yet"))?;
+        let detail = until_started(client, id, number, |_| eprintln!("carma: {label} has not started attempt {number} yet"))?;
         if detail.attempts.iter().all(|attempt| attempt.attempt.number < number) {
             print_end(&detail, only);
             return Ok(());
@@ -81,8 +78,8 @@ fn follow(client: &mut Client, job: &str, mut query: LogQuery, output: &mut impl
 fn print_end(detail: &JobDetail, only: Option<u32>) {
     let attempt = detail.attempts.iter().find(|attempt| Some(attempt.attempt.number) == only);
     let end = match attempt {
-        Some(attempt) => attempt.verdict.as_ref().map(|end| format!("{}: {end}", attempt.attempt)),
-        None => detail.outcome().map(|outcome| format!("{}: {outcome}", detail.id)),
+        Some(attempt) => attempt.verdict.as_ref().map(|end| format!("{} attempt {}: {end}", detail.label(), attempt.attempt.number)),
+        None => detail.outcome().map(|outcome| format!("{}: {outcome}", detail.label())),
     };
     if let Some(end) = end {
         eprintln!("carma: {}", printable(&end));

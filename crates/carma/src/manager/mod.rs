@@ -11,6 +11,7 @@ mod history;
 mod logs;
 mod metrics;
 mod queue;
+mod resubmit;
 mod servers;
 mod set;
 mod shares;
@@ -29,7 +30,7 @@ pub(crate) use queue::{identity, remark};
 #[cfg(test)]
 pub(crate) use show::sample;
 pub(crate) use show::write as write_job;
-pub(crate) use text::{command_text, devices, estimate, moment, numbers, span};
+pub(crate) use text::{command_text, devices, estimate, moment, names, span};
 pub(crate) use wait::{JobEnds, end_text, exit_code};
 
 use std::io::Write;
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     Release(action::Arguments),
     /// Stop running jobs, after a checkpoint if possible, and queue them again.
     Requeue(action::Arguments),
+    /// Submit jobs once more, as new jobs.
+    Resubmit(resubmit::Arguments),
     /// Change the priority or the time limit of jobs.
     Set(set::Arguments),
     /// List jobs, including finished ones, the latest first.
@@ -102,6 +105,7 @@ impl Command {
             Self::Hold(arguments) => action::run(arguments, &JobAction::Hold, output),
             Self::Release(arguments) => action::run(arguments, &JobAction::Release, output),
             Self::Requeue(arguments) => action::run(arguments, &JobAction::Requeue, output),
+            Self::Resubmit(arguments) => resubmit::run(arguments, output),
             Self::Set(arguments) => set::run(arguments, output),
             Self::History(arguments) => history::run(arguments, output),
             Self::Energy(arguments) => energy::run(arguments, output),

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use anyhow::Result;
 use carma_manager::api::ShareRow;
-use nix::unistd::{Gid, Group, Uid, User};
 
 use super::common::{AnswerArguments, write_json};
 use carma_format::{left, right, write_table};
@@ -24,22 +23,20 @@ pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Resul
     if shares.is_empty() {
         eprintln!("carma: no user has used a GPU, or queue.fair_share is not set");
     }
-    let user = |uid: u32| User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name);
-    let group = |gid: u32| Group::from_gid(Gid::from_raw(gid)).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name);
-    table(&shares, user, group, output)
+    table(&shares, output)
 }
 
-fn table(shares: &[ShareRow], user: impl Fn(u32) -> String, group: impl Fn(u32) -> String, output: &mut impl Write) -> Result<()> {
+fn table(shares: &[ShareRow], output: &mut impl Write) -> Result<()> {
     let hours = |seconds: f64| format!("{:.1}", seconds / 3600.0);
     let row = |share: &ShareRow| {
         [
-            user(share.uid),
+            share.user.clone(),
             share.share.to_string(),
             hours(share.gpu_seconds),
             hours(share.committed),
             hours(share.standing),
             format!("{:.1}", share.gpus),
-            group(share.gid),
+            share.group.clone(),
             share.group_share.to_string(),
             hours(share.group_standing),
         ]
@@ -66,7 +63,9 @@ mod tests {
     fn who_is_next_is_seen_at_a_glance() {
         let row = |uid, gid, gpu_seconds, standing| ShareRow {
             uid,
+            user: if uid == 1 { "ada".to_owned() } else { uid.to_string() },
             gid,
+            group: "vision".to_owned(),
             share: 1.0,
             group_share: 2.5,
             gpu_seconds,
@@ -76,8 +75,7 @@ mod tests {
             group_standing: 720_000.0,
         };
         let mut output = Vec::new();
-        let name = |uid: u32| if uid == 1 { "ada".to_owned() } else { uid.to_string() };
-        table(&[row(1, 10, 9_000.0, 16_200.0), row(1002, 10, 3.6e6, 3.6e6)], name, |_| "vision".to_owned(), &mut output).unwrap();
+        table(&[row(1, 10, 9_000.0, 16_200.0), row(1002, 10, 3.6e6, 3.6e6)], &mut output).unwrap();
         let text = String::from_utf8(output).unwrap();
         assert_eq!(text.lines().find(|line| line.chars().count() > 80), None, "too wide");
         insta::assert_snapshot!("shares", text);

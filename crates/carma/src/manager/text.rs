@@ -1,6 +1,6 @@
 //! Jobs, GPUs and times as text.
 
-use carma_core::{DeviceId, JobId, Utilisation};
+use carma_core::{DeviceId, JobLabel, Utilisation};
 use carma_manager::api::EstimateDetail;
 use carma_manager::request::JobCommand;
 use carma_manager::store::UnixMillis;
@@ -17,19 +17,24 @@ pub(crate) fn command_text(command: &JobCommand) -> String {
     }
 }
 
-/// Numbers of jobs, with ranges: `12-21, 30`.
-pub(crate) fn numbers(jobs: &[JobId]) -> String {
-    let runs = jobs.chunk_by(|one, next| one.0 + 1 == next.0);
-    let run = |run: &[JobId]| match run {
-        [first, .., last] => format!("{}-{}", first.0, last.0),
-        _ => run.iter().map(|job| job.0.to_string()).collect(),
+/// Names of jobs in this order, with ranges: `12-21, 30, 32_1-6`.
+pub(crate) fn names(jobs: &[JobLabel]) -> String {
+    // What stays the same in a row, and what counts up.
+    let parts = |label: &JobLabel| label.member.map_or((None, label.job.0), |(array, index)| (Some(array), u64::from(index)));
+    let follows = |one: &JobLabel, next: &JobLabel| {
+        let (one, next) = (parts(one), parts(next));
+        one.0 == next.0 && one.1 + 1 == next.1
     };
-    runs.map(run).collect::<Vec<_>>().join(", ")
+    let run = |run: &[JobLabel]| match run {
+        [first, .., last] => format!("{}-{}", first.short(), parts(last).1),
+        _ => run.iter().map(|label| label.short()).collect(),
+    };
+    jobs.chunk_by(follows).map(run).collect::<Vec<_>>().join(", ")
 }
 
 /// `job 12`, or `jobs 12-21`.
-pub(super) fn jobs(jobs: &[JobId]) -> String {
-    format!("job{} {}", if jobs.len() == 1 { "" } else { "s" }, numbers(jobs))
+pub(super) fn jobs(jobs: &[JobLabel]) -> String {
+    format!("job{} {}", if jobs.len() == 1 { "" } else { "s" }, names(jobs))
 }
 
 /// Short names of devices: servers are named if there are several.
@@ -74,14 +79,17 @@ pub(super) fn utilisation(utilisation: &Utilisation) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use carma_core::ServerId;
+    use carma_core::{ArrayId, JobId, ServerId};
 
     use super::*;
 
     #[test]
     fn numbers_in_a_row_are_one() {
-        let list = |numbers: &[u64]| numbers.iter().copied().map(JobId).collect::<Vec<_>>();
-        assert_eq!(numbers(&list(&[1, 2, 3, 5, 7, 8])), "1-3, 5, 7-8");
+        let list = |numbers: &[u64]| numbers.iter().copied().map(|number| JobId(number).into()).collect::<Vec<JobLabel>>();
+        assert_eq!(names(&list(&[1, 2, 3, 5, 7, 8])), "1-3, 5, 7-8");
+        let member = |array: u64, index| JobLabel { job: JobId(array + u64::from(index)), member: Some((ArrayId(array), index)) };
+        let mixed = [JobId(31).into(), member(32, 0), member(32, 1), member(32, 5), member(40, 6)];
+        assert_eq!(jobs(&mixed), "jobs 31, 32_0-1, 32_5, 40_6");
         assert_eq!([jobs(&list(&[4])), jobs(&list(&[4, 5])), jobs(&list(&[]))], ["job 4", "jobs 4-5", "jobs "]);
     }
 

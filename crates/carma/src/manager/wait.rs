@@ -68,7 +68,8 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<Exit
 
 /// How a job ended, for people.
 pub(crate) fn end_text(job: &JobDetail) -> String {
-    printable(&format!("{}: {}", job.id, job.state))
+    let declaration = job.declaration.as_ref().map_or_else(String::new, |text| format!(" ({text})"));
+    printable(&format!("{}: {}{declaration}", job.label(), job.state))
 }
 
 fn timeout(text: &str) -> Result<Seconds, String> {

@@ -6,7 +6,7 @@ use carma_manager::api::JobDetail;
 
 use super::data::{ReportData, grouped};
 use super::parts::{Column, or_dash, paragraph, percent, section, table};
-use crate::manager::{identity, numbers};
+use crate::manager::{identity, names};
 use carma_format::{duration, energy};
 
 /// Limit of listed jobs.
@@ -56,10 +56,10 @@ pub(super) fn failures(data: &ReportData) -> Element {
     }
     let over = data.jobs.iter().filter(|job| job.outcome().is_some()).count();
     let rows = grouped(failed(), |(_, outcome)| outcome.kind()).into_iter().map(|(reason, jobs)| {
-        let latest: Vec<_> = jobs.iter().rev().take(5).map(|(job, _)| job.id).rev().collect();
+        let latest: Vec<_> = jobs.iter().rev().take(5).map(|(job, _)| job.label()).rev().collect();
         let users = grouped(jobs.iter(), |(job, _)| &job.owner.name);
         let users: Vec<&str> = users.iter().map(|(user, _)| *user).take(4).collect();
-        [reason.to_owned(), jobs.len().to_string(), percent(jobs.len() as f64 / over as f64), users.join(", "), numbers(&latest)]
+        [reason.to_owned(), jobs.len().to_string(), percent(jobs.len() as f64 / over as f64), users.join(", "), names(&latest)]
     });
     let columns =
         [Column::Text("Reason"), Column::Number("Jobs"), Column::Number("of all over"), Column::Text("Users"), Column::Text("Latest jobs")];

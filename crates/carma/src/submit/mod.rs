@@ -3,6 +3,7 @@
 mod copy;
 mod dry_run;
 mod flags;
+mod hint;
 mod view;
 
 use std::collections::BTreeMap;
@@ -92,7 +93,7 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
         take(Source::Command(command))?;
     } else {
         for name in &files {
-            take(Source::Text { name, text: &read(name)?, arguments: command.clone() })?;
+            take(Source::Text { name, text: &read(name, &files)?, arguments: command.clone() })?;
         }
     }
     parsed.iter().try_for_each(ParsedSubmission::check_files)?;
@@ -112,7 +113,7 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
     };
     let jobs = submit(&mut client, submissions, answer, output)?;
     match jobs.as_slice() {
-        [job] if interactive => attach(client, *job),
+        [job] if interactive => attach(client, (*job).into()),
         _ if wait => {
             let ends = JobEnds { client: &mut client, jobs: jobs.into_iter(), until: None }.collect::<Result<Vec<_>, _>>()?;
             for job in ends.iter().flatten().filter(|_| answer == Answer::Text) {
@@ -133,7 +134,9 @@ fn submit(client: &mut Client, submissions: Vec<Submission>, answer: Answer, out
         let accepted = copies.submit(client, &submission)?;
         match answer {
             Answer::Text => writeln!(output, "{}", view::accepted(&submission, &accepted.jobs))?,
-            Answer::Numbers => accepted.jobs.iter().try_for_each(|job| writeln!(output, "{}", job.0))?,
+            Answer::Numbers => {
+                view::labels(&submission, &accepted.jobs).iter().try_for_each(|job| writeln!(output, "{}", job.short()))?;
+            }
             Answer::Json => {}
         }
         output.flush()?;
@@ -152,19 +155,26 @@ fn submit(client: &mut Client, submissions: Vec<Submission>, answer: Answer, out
 }
 
 /// Reads a file; the error explains missing dashes before a command.
-fn read(name: &str) -> Result<String> {
+fn read(name: &str, files: &[String]) -> Result<String> {
     let mut bytes = Vec::new();
     if name == "-" {
         stdin().lock().take(LARGEST_FILE + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
     } else {
         if !Path::new(name).exists() || Path::new(name).is_dir() {
-            bail!("there is no file {name:?}; to run a program, put -- before it: carma submit -- {name}");
+            bail!("there is no file {name:?}; {}", hint::as_command(files));
         }
         let file = File::open(name).with_context(|| format!("cannot read {name}"))?;
         file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
     }
     ensure!(bytes.len() as u64 <= LARGEST_FILE, "{name} has more than 4 MiB, which no script or job file has");
-    String::from_utf8(bytes).with_context(|| format!("{name} is no script or job file; to run a program, put -- before it"))
+    let text = String::from_utf8(bytes).with_context(|| format!("{name} is no script or job file; {}", hint::as_command(files)))?;
+    if let Some(interpreter) = hint::missing_interpreter(name, &text) {
+        bail!(
+            "{name} is a program for {interpreter}, and no script with #! in its first line; {}",
+            hint::with_interpreter(interpreter, files)
+        );
+    }
+    Ok(text)
 }
 
 /// Our folder, environment and umask, and our clock. Variables that are not text cannot be kept in a request, and are reported.

@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_core::JobId;
+use carma_core::{ArrayId, JobId, JobLabel};
 use carma_manager::api::Submission;
 use carma_manager::request::JobRequest;
 use carma_manager::submission::ValidSubmission;
 
-use crate::manager::{command_text, numbers};
+use crate::manager::{command_text, names};
 use carma_format::{duration, left, right, write_table};
 
 /// Limit of rows; a few are enough to show an array of thousands.
@@ -16,11 +16,24 @@ const ROWS: usize = 20;
 
 /// The accepted jobs, in one line.
 pub(super) fn accepted(submission: &Submission, jobs: &[JobId]) -> String {
-    let kind = if submission.parameters.is_empty() { "an array" } else { "a sweep" };
-    match jobs {
+    let kind = if submission.parameters.is_empty() { "array" } else { "sweep" };
+    match labels(submission, jobs).as_slice() {
         [job] => job.to_string(),
-        _ => format!("jobs {}, {kind} of {}", numbers(jobs), jobs.len()),
+        labels => {
+            let array = labels.first().map_or(0, |first| first.job.0);
+            format!("{kind} {array} of {} jobs: {}", jobs.len(), names(labels))
+        }
     }
+}
+
+/// The names of accepted jobs.
+pub(super) fn labels(submission: &Submission, jobs: &[JobId]) -> Vec<JobLabel> {
+    let array = jobs.first().filter(|_| submission.array.is_some() || !submission.parameters.is_empty()).map(|first| ArrayId(first.0));
+    let index = |place: usize| match &submission.array {
+        Some(indices) => indices.get(place).copied(),
+        None => u32::try_from(place).ok(),
+    };
+    jobs.iter().enumerate().map(|(place, job)| JobLabel { job: *job, member: array.zip(index(place)) }).collect()
 }
 
 /// The first requests as a table.

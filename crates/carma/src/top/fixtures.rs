@@ -33,6 +33,8 @@ pub(super) fn waiting(id: u64, name: &str, user: &str, gibibytes: u64) -> QueueR
         progress: None,
         starts: None,
         ends: None,
+        used: None,
+        total_seconds: Seconds::ZERO,
         reason: Some("waits behind job 5; 2 ahead of it".to_owned()),
     }
 }
@@ -95,7 +97,7 @@ pub(super) fn gpu(ordinal: u16, tenants: Vec<GpuTenant>, used: u64) -> GpuDetail
 
 pub(super) fn event(sequence: u64, kind: &str, body: serde_json::Value) -> StoredEvent {
     let at = UnixMillis(1_800_000_000_000 + sequence * 1000);
-    StoredEvent::new(sequence, NewEvent { at, job: Some(JobId(sequence)), event: JobEvent::read(kind, body) })
+    StoredEvent::new(sequence, NewEvent { at, job: Some(JobId(sequence)), array: None, event: JobEvent::read(kind, body) })
 }
 
 fn status(gpus: &[GpuDetail]) -> Status {
@@ -147,7 +149,7 @@ pub(super) fn answers(gpus: Vec<GpuDetail>, jobs: Vec<QueueRow>) -> Answers {
         samples: samples_of(&gpus, status.now),
         status,
         gpus,
-        queue: Queue { counts, jobs, next: None },
+        queue: Queue { counts, jobs, ..Queue::default() },
         pools: Vec::new(),
     }
 }

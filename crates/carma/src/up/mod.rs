@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use carma_manager::client::{Address, Client};
-use carma_manager::configuration::{Configuration, lines};
+use carma_manager::configuration::{Configuration, Source, lines};
 use carma_manager::engine::{Engine, Setup};
 use carma_manager::open_files;
 use carma_manager::places::{Places, create_private};
@@ -91,7 +91,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     open_files::raise_limit();
     prepare_own_group();
     let mut configuration = Configuration::read(&places.configuration)?;
-    configuration.manager.shared_account |= arguments.shared_account;
+    if arguments.shared_account {
+        configuration.manager.shared_account = true;
+        configuration.given.insert("manager.shared_account".to_owned(), Source::Flag("--shared-account".to_owned()));
+    }
     for warning in lines(&places.configuration, &configuration.warnings) {
         tracing::warn!("{warning}");
     }

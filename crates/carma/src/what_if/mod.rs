@@ -157,7 +157,7 @@ fn simulate(
 
 #[cfg(test)]
 mod tests {
-    use carma_manager::configuration::ManagerSettings;
+    use carma_manager::configuration::{ManagerSettings, Sources};
 
     use super::*;
 
@@ -165,7 +165,13 @@ mod tests {
     fn other_policies_have_the_rules_by_which_they_are_compared() {
         let written: Settings = toml::from_str("policy = \"carma\"\n[window]\nperiod = 5\n").unwrap();
         let rules = Settings::from(&written.check().unwrap());
-        let configuration = ConfigurationDetail { file: "carma.toml".into(), rules, written, manager: ManagerSettings::default() };
+        let configuration = ConfigurationDetail {
+            file: "carma.toml".into(),
+            rules,
+            written,
+            manager: ManagerSettings::default(),
+            sources: Sources::default(),
+        };
         let names = ["exclusive", "magm", "or-magm/aegis"].map(str::to_owned);
         for (name, rules) in others(&names, "carma", &configuration).unwrap() {
             let compared: Settings = toml::from_str("[window]\nperiod = 5\n").unwrap();

@@ -118,15 +118,22 @@ fn files_of_all_forms_go_together_and_standard_input_is_one() {
 fn refusals_say_what_would_be_right() {
     let desk = Desk::new(&[
         ("plain.sh", "true\n"),
+        ("train.py", "import os\nprint(os.environ['CARMA_PARAM_SEED'])\n"),
         ("bad.toml", "command = ['a']\ngpu = 2\n"),
         ("folder.toml", "command = ['a']\nworkdir = 'none'\n"),
     ]);
     fs::write(desk.0.path().join("program"), [0x7f, b'E', b'L', b'F', 0xff]).unwrap();
     let here = desk.0.path().to_str().unwrap();
-    let questions: [&[&str]; 10] = [
+    let questions: [&[&str]; 16] = [
         &["--", "true"],
         &[],
         &["python", "train.py"],
+        &["python3", "train.py"],
+        &["train.py"],
+        &["--", "python3 train.py"],
+        &["--param", "lr=1,2", "--param", "seed=1,2", "--", "python3", "train.py"],
+        &["--param", "lr=1,2", "--", "python3", "train.py", "{rl}"],
+        &["--mem", "7", "--", "a"],
         &["--gpus", "many", "--", "a"],
         &["--gpu", "2", "--", "a"],
         &["--gpus", "1", "--gpus", "2", "--", "a"],

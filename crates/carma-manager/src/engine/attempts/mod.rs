@@ -124,7 +124,8 @@ impl Attempts {
 
     /// The host cannot start an attempt now; the executor tries again.
     pub(crate) fn delay(&mut self, decisions: &mut Decisions, attempt: AttemptId, reason: String) {
-        decisions.announce(format!("{attempt} could not be launched, and will be tried again: {reason}"));
+        let label = decisions.label(attempt.job);
+        decisions.announce(format!("{label} attempt {} could not be launched, and will be tried again: {reason}", attempt.number));
         if let Some(active) = self.active.get_mut(&attempt) {
             active.delayed = Some(reason);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use carma_core::{AttemptId, DeviceId, GpuMode, JobId, Scheduler, ServerId, Signal};
+use carma_core::{AttemptId, DeviceId, GpuMode, JobId, JobLabel, Scheduler, ServerId, Signal};
 use tokio::sync::oneshot;
 
 use crate::agents::Session;
@@ -88,8 +88,8 @@ impl Batch {
     }
 
     /// Adds an event to the log.
-    pub(crate) fn log(&mut self, at: UnixMillis, job: impl Into<Option<JobId>>, event: JobEvent) {
-        self.changes.push(Change::EventLogged(NewEvent { at, job: job.into(), event }));
+    pub(crate) fn log(&mut self, at: UnixMillis, job: impl Into<Option<JobLabel>>, event: JobEvent) {
+        self.changes.push(Change::EventLogged(NewEvent::of(at, job.into(), event)));
     }
 
     /// The changes to write, with each job as the core knows it now, and the effects.

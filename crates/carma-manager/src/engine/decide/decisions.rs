@@ -1,12 +1,13 @@
 //! The core with its clock, and the batch that follows from its decisions.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 
-use carma_core::{Action, Event, EventError, Job, JobId, Scheduler, Time};
+use carma_core::{Action, Event, EventError, Job, JobId, JobLabel, Scheduler, Time};
 
 use super::batch::{Batch, Effect, Reply};
 use super::core::Core;
-use crate::api::{Problem, Update};
+use crate::api::{ArrayPlace, Problem, Update};
 use crate::clock::Clock;
 use crate::event::JobEvent;
 use crate::store::{Phase, UnixMillis};
@@ -39,6 +40,11 @@ impl Decisions {
     /// Increases with each change of a job.
     pub(crate) const fn changes(&self) -> u64 {
         self.changes
+    }
+
+    /// The name of a job for users.
+    pub(crate) fn label(&self, job: JobId) -> JobLabel {
+        self.scheduler().label(job)
     }
 
     /// The manager's own time.
@@ -76,7 +82,7 @@ impl Decisions {
 
     /// Adds an event of a job to the log.
     pub(crate) fn log(&mut self, job: JobId, event: JobEvent) {
-        self.batch.log(self.clock.wall(), job, event);
+        self.batch.log(self.clock.wall(), self.label(job), event);
     }
 
     /// A job changed in the core: the change is stored, and listeners are notified.
@@ -84,14 +90,14 @@ impl Decisions {
         self.changes += 1;
         self.batch.changed.insert(job);
         let Some(known) = self.core.scheduler().job(job) else { return };
-        let (uid, attempt) = (known.spec.user.0, known.attempts);
-        self.batch.effects.push(Effect::Publish(Update::Job { job, uid, state: Phase::from(&known.state), attempt, text }));
+        let (uid, attempt, array) = (known.spec.user.0, known.attempts, known.spec.array.map(ArrayPlace::from));
+        self.batch.effects.push(Effect::Publish(Update::Job { job, array, uid, state: Phase::from(&known.state), attempt, text }));
     }
 
-    /// The same, with an event in the job's timeline.
-    pub(crate) fn note(&mut self, job: JobId, event: JobEvent, text: String) {
+    /// The same, with an event in the job's timeline. `what` continues a sentence that begins with the job.
+    pub(crate) fn note(&mut self, job: JobId, event: JobEvent, what: impl Display) {
         self.log(job, event);
-        self.job_changed(job, text);
+        self.job_changed(job, format!("{} {what}", self.label(job)));
     }
 
     /// Adds an event of the machine, which the log shows like every other event.

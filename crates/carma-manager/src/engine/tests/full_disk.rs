@@ -25,7 +25,7 @@ fn ask_to_cancel(lab: &mut Lab, attempt: AttemptId) -> oneshot::Receiver<Result<
 }
 
 fn told(answer: &mut oneshot::Receiver<Result<ActionResult, Problem>>) -> String {
-    let ActionResult { done, not_done } = answer.try_recv().unwrap().unwrap();
+    let ActionResult { done, not_done, .. } = answer.try_recv().unwrap().unwrap();
     assert!(done.is_empty());
     not_done[0].reason.clone()
 }

@@ -42,7 +42,7 @@ fn another_user_is_answered_before_a_change_of_many_jobs_is_done() {
     }
     assert!(changed.try_recv().is_err(), "most of that is not done yet");
     lab.settle();
-    assert_eq!(changed.try_recv().unwrap().unwrap(), ActionResult { done: jobs, not_done: Vec::new() });
+    assert_eq!(changed.try_recv().unwrap().unwrap(), ActionResult { done: jobs, ..ActionResult::default() });
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn cancelling_an_array_starts_none_of_its_jobs() {
     let mut cancelled = ask(&mut lab, &jobs, JobAction::Cancel);
     lab.settle();
     assert_eq!(lab.calls(), [Call::Signal(first, Signal::Terminate)]);
-    assert_eq!(cancelled.try_recv().unwrap().unwrap(), ActionResult { done: jobs, not_done: Vec::new() });
+    assert_eq!(cancelled.try_recv().unwrap().unwrap(), ActionResult { done: jobs, ..ActionResult::default() });
     lab.report(ended(first, Exit::Signal(15), ""));
     assert_eq!(lab.calls(), [Call::Acknowledge(first)]);
 }
@@ -89,7 +89,7 @@ fn jobs_that_start_and_end_between_the_pieces_are_cancelled_or_over() {
     lab.engine.take(Input::Attempt(ended(attempt(0), Exit::Code(0), "")));
     lab.settle();
     assert!(lab.calls().contains(&Call::Signal(attempt(1), Signal::Terminate)), "it started between two pieces");
-    let ActionResult { done, not_done } = cancelled.try_recv().unwrap().unwrap();
+    let ActionResult { done, not_done, .. } = cancelled.try_recv().unwrap().unwrap();
     assert_eq!((done, not_done.len(), not_done[0].job), (jobs[1..].to_vec(), 1, jobs[0]));
     lab.report(ended(attempt(1), Exit::Signal(15), ""));
     assert_eq!((lab.outcome(jobs[0]), lab.outcome(jobs[1])), (Some(Outcome::Succeeded), Some(Outcome::Cancelled)));
@@ -104,7 +104,7 @@ fn a_change_that_cannot_be_written_to_its_end_tells_which_jobs_are_changed() {
     lab.turn();
     lab.turn();
     lab.take(Input::Written(Err(WriteError::Full("/state/carma.db".into()))));
-    let ActionResult { done, not_done } = changed.try_recv().unwrap().unwrap();
+    let ActionResult { done, not_done, .. } = changed.try_recv().unwrap().unwrap();
     assert!(!done.is_empty() && done.len() + not_done.len() == jobs.len(), "{} and {}", done.len(), not_done.len());
     assert!(not_done[0].reason.starts_with("nothing was changed: "), "{}", not_done[0].reason);
     let lab = lab.restart(|_| {});

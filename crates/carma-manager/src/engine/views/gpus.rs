@@ -2,7 +2,7 @@
 
 use carma_core::{DeviceId, DeviceReport, Fraction, Limits, MiB, Tenant, TenantMemory, Utilisation};
 
-use super::{View, array_place, moment};
+use super::{View, array_place};
 use crate::api::{GpuDetail, GpuTenant};
 use crate::host_gpus::GpuSample;
 use crate::store::Joules;
@@ -69,7 +69,7 @@ impl View<'_> {
             throttling: reading.map(|reading| reading.throttling.clone()).unwrap_or_default(),
             tenants: tenants.collect(),
             foreign: known.foreign.len(),
-            closed: report.obstacles.iter().map(|obstacle| obstacle.text(&|time| moment(time, self.decisions.now()))).collect(),
+            closed: self.worded(|words| report.obstacles.iter().map(|obstacle| obstacle.text(words)).collect()),
             obstacles: report.obstacles.clone(),
             counters: latest.map(|sample| sample.source.to_string()).unwrap_or_default(),
         })

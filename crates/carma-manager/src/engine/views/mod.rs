@@ -8,7 +8,7 @@ mod servers;
 mod status;
 mod why;
 
-use carma_core::{Job, Time};
+use carma_core::{Job, Time, Wording};
 
 use super::accounting::Accounting;
 use super::attempts::Attempts;
@@ -51,7 +51,15 @@ fn array_place(job: &Job) -> Option<ArrayPlace> {
     job.spec.array.map(ArrayPlace::from)
 }
 
+impl View<'_> {
+    /// Texts with times and names for people.
+    fn worded<T>(self, text: impl FnOnce(Wording<'_>) -> T) -> T {
+        let (scheduler, now) = (self.decisions.scheduler(), self.decisions.now());
+        text(Wording { moment: &|time| moment(time, now), job: &|job| scheduler.label(job).to_string() })
+    }
+}
+
 /// A time of the scheduler's clock, for people.
-fn moment(time: Time, now: Time) -> String {
+pub(super) fn moment(time: Time, now: Time) -> String {
     format!("in {}", carma_format::duration((time - now).get()))
 }

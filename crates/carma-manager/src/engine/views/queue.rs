@@ -1,6 +1,8 @@
 //! The list of the queue: an overview, or page by page.
 
-use carma_core::{Active, Job, JobId, MiB, Stall, State, TenantMemory, Time};
+use std::collections::BTreeMap;
+
+use carma_core::{Active, ArrayId, Job, JobId, MiB, Stall, State, TenantMemory, Time};
 use carma_format::duration;
 
 use super::{View, array_place, moment};
@@ -71,8 +73,12 @@ impl<'a> View<'a> {
         let queued = self.queued(query, limits.of_kind(), &wanted);
         // Jobs that wait for something other than GPUs come after those that wait for GPUs.
         let (mut counts, mut running, mut blocked, mut held) = (Counts::default(), Vec::new(), Vec::new(), Vec::new());
+        let mut arrays: BTreeMap<ArrayId, Counts> = BTreeMap::new();
         for (kind, job) in self.unfinished() {
             counts.add(kind);
+            if let Some(member) = job.spec.array.filter(|_| wanted(job)) {
+                arrays.entry(member.array).or_default().add(kind);
+            }
             let (part, list, most) = match kind {
                 Kind::Running => (QueuePart::Running, &mut running, limits.of_kind()),
                 Kind::Waiting => (QueuePart::Blocked, &mut blocked, limits.of_kind() - queued.len()),
@@ -91,7 +97,7 @@ impl<'a> View<'a> {
         rows.truncate(limits.all);
         let next = rows.last().filter(|_| more).map(|(part, place, job)| QueueCursor { part: *part, place: *place, job: job.id() });
         let jobs = rows.into_iter().map(|(_, _, job)| self.row(job, query.after.is_none())).collect();
-        Queue { counts, jobs, next }
+        Queue { counts, jobs, arrays, next }
     }
 
     /// Jobs that wait for GPUs, in queue order, each with its position.
@@ -151,11 +157,8 @@ impl<'a> View<'a> {
         let raised = Some(job.climb.floor).filter(|floor| *floor > MiB::ZERO);
         let expected = || spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0)).map(|estimate| estimate.expected);
         let explained = || {
-            self.decisions
-                .scheduler()
-                .explain(id)
-                .ok()
-                .map(|explanation| explanation.reason.text(&|time| moment(time, self.decisions.now())))
+            let explanation = self.decisions.scheduler().explain(id).ok()?;
+            Some(self.worded(|words| explanation.reason.text(words)))
         };
         let reason = match &job.state {
             State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } if self.setup.observes => {
@@ -174,6 +177,8 @@ impl<'a> View<'a> {
             state: Phase::from(&job.state),
             for_seconds: self.decisions.now() - since(&job.state),
             submitted: known.map(|known| known.submitted).unwrap_or_default(),
+            total_seconds: self.decisions.now() - job.submitted_at,
+            used: job.state.active().and_then(|active| self.memory_in_use(active)),
             priority: spec.priority,
             gpus: spec.gpus,
             attempts: job.attempts,

@@ -27,8 +27,10 @@ impl View<'_> {
             Some(format!("{}: {unaccounted} in use belong to no process", sample.device))
         });
         let unwritable = self.unavailable.map(|reason| format!("nothing can be accepted or launched: {reason}"));
-        let delayed =
-            self.attempts.delayed().map(|(attempt, reason)| format!("{attempt} could not be launched, and is tried again: {reason}"));
+        let delayed = self.attempts.delayed().map(|(attempt, reason)| {
+            let label = self.decisions.label(attempt.job);
+            format!("{label} attempt {} could not be launched, and is tried again: {reason}", attempt.number)
+        });
         let cluster = self.cluster_troubles();
         let stuck = self.heartbeats.stuck().map(|stuck| stuck.to_string());
         let troubles = unwritable

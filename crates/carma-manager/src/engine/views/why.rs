@@ -1,20 +1,19 @@
 //! Why a job waits.
 
-use carma_core::{Action, Event, Explanation, JobId, Time};
+use carma_core::{Action, Event, Explanation, JobId, Wording};
 
-use super::{View, moment};
+use super::View;
 use crate::api::{DeviceWhy, HostWhy, PredictedTime, Problem, Why};
 use crate::engine::refusal::refused;
 use crate::host_gpus::LOCAL_SERVER;
 
 impl Why {
-    /// An explanation at this time.
-    pub(crate) fn new(explanation: Explanation, now: Time) -> Self {
-        let when = |time| moment(time, now);
-        let (summary, text) = (explanation.summary(&when), explanation.text(&when));
+    /// An explanation in these words.
+    pub(crate) fn new(explanation: Explanation, words: Wording<'_>) -> Self {
+        let (summary, text) = (explanation.summary(words), explanation.text(words));
         let Explanation { job, state, reason, devices, hosts } = explanation;
-        let devices = devices.into_iter().map(|answer| DeviceWhy { texts: answer.texts(&when), answer }).collect();
-        let hosts = hosts.into_iter().map(|answer| HostWhy { texts: answer.texts(&when), answer }).collect();
+        let devices = devices.into_iter().map(|answer| DeviceWhy { texts: answer.texts(words), answer }).collect();
+        let hosts = hosts.into_iter().map(|answer| HostWhy { texts: answer.texts(words), answer }).collect();
         Self { job, state, reason, summary, starts: None, devices, hosts, pools: Vec::new(), text }
     }
 
@@ -53,7 +52,7 @@ impl View<'_> {
         }
         if !self.setup.observes && !self.draining {
             let starts = self.prediction_for(job).starts;
-            return Ok(Why::new(explanation, now).with_start(starts));
+            return Ok(self.worded(|words| Why::new(explanation, words)).with_start(starts));
         }
         let launches_nothing = if self.draining { "draining" } else { "observing" };
         let mut would = scheduler.clone();
@@ -65,11 +64,11 @@ impl View<'_> {
         if let Some(placement) = placed {
             let devices: Vec<String> = placement.devices.iter().map(|granted| granted.device.to_string()).collect();
             let place = if devices.is_empty() { "without a GPU".to_owned() } else { format!("on {}", devices.join(", ")) };
-            let text = format!("{job} would start now {place}; the manager is {launches_nothing} and launches nothing");
-            return Ok(Why::new(explanation, now).with_summary(text));
+            let text = format!("{} would start now {place}; the manager is {launches_nothing} and launches nothing", scheduler.label(job));
+            return Ok(self.worded(|words| Why::new(explanation, words)).with_summary(text));
         }
         explanation = would.explain(job).map_err(|error| refused(&error))?;
-        let why = Why::new(explanation, now);
+        let why = self.worded(|words| Why::new(explanation, words));
         let remark = format!("The manager is {launches_nothing} and launches nothing.");
         Ok(Why { summary: format!("{}. {remark}", why.summary), text: format!("{}\n{remark}", why.text), ..why })
     }

@@ -9,11 +9,11 @@ use crate::supervise::Gap;
 use crate::untrusted::open_file;
 
 /// Bytes per read.
-const CHUNK: u64 = 64 << 10;
+pub(super) const CHUNK: u64 = 64 << 10;
 /// Longer than the line in the gap.
 const MAX_LINE: usize = 64;
 /// The last lines are searched for in this many bytes at the end: the owner can make a log huge with holes that take no disk space.
-const MAX_SCAN: u64 = 4 << 20;
+pub(super) const MAX_SCAN: u64 = 4 << 20;
 /// No job prints more.
 const MAX_LEFT_OUT: u64 = 1 << 50;
 
@@ -58,16 +58,27 @@ impl LogCursor {
         self.at
     }
 
+    /// Goes to a position.
+    pub(super) fn go_to(&mut self, at: u64) {
+        self.at = at;
+    }
+
     /// The next piece; empty if there is none yet.
     pub(super) fn read(&mut self) -> io::Result<Vec<u8>> {
+        self.read_until(u64::MAX)
+    }
+
+    /// The next piece before a position. Only a gap in the log leads beyond it.
+    pub(super) fn read_until(&mut self, until: u64) -> io::Result<Vec<u8>> {
         let mut place = self.at;
+        let most = until.saturating_sub(place).min(CHUNK);
         let Some(log) = self.opened()? else { return Ok(Vec::new()) };
-        let mut piece = log.read(&mut place)?;
+        let mut piece = log.read(&mut place, most)?;
         if piece.is_empty() && log.file.metadata()?.nlink() == 0 {
             // The file was replaced by one without its middle, which has the rest.
             self.open = None;
             if let Some(log) = self.opened()? {
-                piece = log.read(&mut place)?;
+                piece = log.read(&mut place, most)?;
             }
         }
         self.at = place;
@@ -113,19 +124,19 @@ impl OpenLog {
         }
     }
 
-    /// Reads from a position on. Inside the gap, it returns the line about it.
-    fn read(&self, place: &mut u64) -> io::Result<Vec<u8>> {
+    /// Reads from a position on, up to a number of bytes. Inside the gap, it returns the line about it.
+    fn read(&self, place: &mut u64, most: u64) -> io::Result<Vec<u8>> {
         let (position, most) = match self.gap {
-            Some(gap) if *place < gap.at => (*place, gap.at - *place),
+            Some(gap) if *place < gap.at => (*place, most.min(gap.at - *place)),
             Some(gap) if *place < gap.at + gap.left_out => {
                 let line = self.piece(gap.at, gap.line)?;
                 *place = gap.at + gap.left_out;
                 return Ok(line);
             }
-            Some(gap) => (*place - gap.left_out + gap.line, CHUNK),
-            None => (*place, CHUNK),
+            Some(gap) => (*place - gap.left_out + gap.line, most),
+            None => (*place, most),
         };
-        let piece = self.piece(position, most.min(CHUNK))?;
+        let piece = self.piece(position, most)?;
         *place += piece.len() as u64;
         Ok(piece)
     }
@@ -136,6 +147,18 @@ impl OpenLog {
         piece.truncate(read);
         Ok(piece)
     }
+}
+
+/// The last lines of a text.
+pub(super) fn last_lines_of(text: &[u8], lines: u32) -> &[u8] {
+    let mut breaks = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    // The last line break starts no line.
+    let ends_with_break = text.last() == Some(&b'\n');
+    let begin = match lines {
+        0 => Some(text.len()),
+        lines => breaks.nth(lines as usize - usize::from(!ends_with_break)),
+    };
+    text.get(begin.unwrap_or_default()..).unwrap_or_default()
 }
 
 /// The start of the last lines, within the longest scan.

@@ -1,6 +1,8 @@
 //! Logs of attempts, whole or followed.
 
 mod cursor;
+mod merged;
+mod reader;
 
 use std::io;
 use std::sync::Arc;
@@ -14,10 +16,10 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::Shared;
 use super::caller::Caller;
-use crate::api::{LogQuery, LogStream, Problem, ProblemKind};
+use crate::api::{LogQuery, Problem, ProblemKind};
 use crate::store::{JobSummary, Phase};
 use crate::supervise::AttemptFolder;
-use cursor::LogCursor;
+use reader::LogReader;
 
 /// How often a followed log is read: first, and when nothing has come for a while. The end of the job is noticed at once.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);
@@ -39,11 +41,11 @@ impl Shared {
         let number = query.attempt.unwrap_or(job.attempts);
         match () {
             () if query.attempt.is_some_and(|attempt| attempt == 0 || attempt > job.attempts) => {
-                let had = format!("{} has had {} attempts, and no attempt {number}", job.id, job.attempts);
+                let had = format!("{} has had {} attempts, and no attempt {number}", job.label(), job.attempts);
                 return Err(ProblemKind::NotFound.because(had));
             }
             () if number == 0 && (!query.follow || job.phase == Phase::Done) => {
-                return Err(ProblemKind::Conflict.because(format!("{} has not been started, and has no log", job.id)));
+                return Err(ProblemKind::Conflict.because(format!("{} has not been started, and has no log", job.label())));
             }
             () if number == 0 => {
                 let (permit, caller, job) = (self.streams.take(caller.uid).await?, caller.clone(), job.id);
@@ -74,11 +76,10 @@ impl Shared {
         let unreadable = |error: String| ProblemKind::Internal.because(format!("the log of {attempt} cannot be read: {error}"));
         let opened = self.blocking.run(user, move || {
             let limit = folder.order().map_err(io::Error::other)?.map(|order| order.log_limit);
-            let path = if query.stream == LogStream::Stdout { folder.output() } else { folder.errors() };
-            let mut cursor = LogCursor::new(path, limit);
-            query.lines.map_or(Ok(()), |lines| cursor.seek_last_lines(lines))?;
-            let end = cursor.end()?;
-            io::Result::Ok(Log { attempt, user, folder, cursor, end })
+            let mut reader = LogReader::new(&folder, query.stream, limit);
+            query.lines.map_or(Ok(()), |lines| reader.seek_last_lines(lines))?;
+            let end = reader.end()?;
+            io::Result::Ok(Log { attempt, user, folder, reader, end })
         });
         opened.await?.map_err(|error| unreadable(error.to_string()))
     }
@@ -146,7 +147,7 @@ impl Shared {
 
     /// Sends a log up to a position.
     async fn send_rest(&self, mut log: Log, pieces: &Pieces, until: u64) {
-        while log.cursor.at() < until {
+        while log.reader.at() < until {
             let Ok((next, _, read)) = self.blocking.run(log.user, move || log.read_more()).await else { return };
             log = next;
             let failed = read.is_err();
@@ -163,7 +164,7 @@ struct Log {
     /// Who reads it.
     user: u32,
     folder: AttemptFolder,
-    cursor: LogCursor,
+    reader: LogReader,
     /// Its length when it was opened.
     end: u64,
 }
@@ -172,7 +173,7 @@ impl Log {
     /// Whether the attempt has ended by the record of its supervisor, and the next piece. On a thread that may block.
     fn read_more(mut self) -> (Self, bool, io::Result<Vec<u8>>) {
         let ended = matches!(self.folder.ended(), Ok(Some(_)));
-        let piece = self.cursor.read();
+        let piece = self.reader.read();
         (self, ended, piece)
     }
 }

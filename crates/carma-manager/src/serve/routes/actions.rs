@@ -73,11 +73,13 @@ impl Shared {
         let asks = caller.clone();
         let read = move |reader: &Reader| {
             let jobs = name.owned_jobs(reader, &asks)?;
-            jobs.iter().try_for_each(|(_, owner)| asks.must_own(owner.0, "do that"))?;
-            Ok(jobs.into_iter().map(|(job, _)| job).collect())
+            jobs.iter().try_for_each(|job| asks.must_own(job.owner.0, "do that"))?;
+            Ok(jobs)
         };
         let jobs = self.readers.read(caller.uid, read).await?;
-        let acted = self.handle.of(caller.uid).act(jobs, action, caller.name.clone()).await?;
+        let ids = jobs.iter().map(|job| job.id).collect();
+        let mut acted = self.handle.of(caller.uid).act(ids, action, caller.name.clone()).await?;
+        acted.arrays = jobs.into_iter().filter_map(|job| Some((job.id, job.array?))).collect();
         self.long_answer(caller.uid, acted).await
     }
 }

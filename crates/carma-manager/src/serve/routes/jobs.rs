@@ -55,7 +55,7 @@ pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name:
         // The engine does not know finished jobs.
         Err(problem) if problem.kind == ProblemKind::NotFound => {
             let JobDetail { id, state, .. } = shared.job_detail(job.id, &caller).await?;
-            let summary = format!("{id}: {state}");
+            let summary = format!("{}: {state}", job.label());
             Why {
                 job: id,
                 state,

@@ -29,6 +29,7 @@ use crate::serve::answer::{Answer, LongAnswer, QueryRequest};
 use crate::serve::caller::Caller;
 use crate::serve::detail::detail;
 use crate::serve::privacy::Redact;
+use crate::serve::users::{group_name, user_name};
 use crate::store::{JobFilter, JobHistory, Reader, Span};
 
 /// The routes of this file.
@@ -62,7 +63,16 @@ pub(super) async fn queue(QueryRequest { shared, caller, query }: QueryRequest<Q
 /// The fair share of users. Empty without fair share.
 #[utoipa::path(get, path = "/v1/shares", responses((status = 200, body = Vec<ShareRow>), Refused))]
 pub(super) async fn shares(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<Vec<ShareRow>> {
-    shared.handle.of(caller.uid).shares().await.map(Json)
+    let mut shares = shared.handle.of(caller.uid).shares().await?;
+    // A lookup may go over the network.
+    let named = move || {
+        for share in &mut shares {
+            share.user = user_name(share.uid).unwrap_or_else(|| share.uid.to_string());
+            share.group = group_name(share.gid).unwrap_or_else(|| share.gid.to_string());
+        }
+        shares
+    };
+    shared.blocking.run(caller.uid, named).await.map(Json)
 }
 
 /// Jobs, the latest first, at most 1,000 in one answer. The next page is `before` the last job.

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use carma_core::Settings;
+use carma_core::{ConfigErrors, Settings};
 use tokio::time::timeout;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Refused;
 use crate::api::{ConfigurationDetail, Me, PolicyList, ProblemKind, Reloaded, Shutdown, Status};
-use crate::configuration::NetworkConfig;
+use crate::configuration::{NetworkConfig, sources};
 use crate::serve::Shared;
 use crate::serve::answer::{Answer, JsonBody};
 use crate::serve::caller::Caller;
@@ -63,13 +63,15 @@ pub(super) async fn policies(_: Caller) -> Json<PolicyList> {
 /// The configuration in force.
 #[utoipa::path(get, path = "/v1/configuration", responses((status = 200, body = ConfigurationDetail), Refused))]
 pub(super) async fn configuration(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<ConfigurationDetail> {
-    let written = shared.handle.of(caller.uid).settings().await?;
-    let rules = Settings::from(&written.check().map_err(|error| ProblemKind::Internal.because(error.to_string()))?);
+    let (written, given) = shared.handle.of(caller.uid).settings().await?;
+    let broken = |error: ConfigErrors| ProblemKind::Internal.because(error.to_string());
+    let rules = Settings::from(&written.check().map_err(broken)?);
+    let sources = sources(&given, &written).map_err(broken)?;
     let mut manager = shared.settings.clone();
     if !caller.is_operator() {
         manager.network = NetworkConfig { listen: manager.network.listen, ..NetworkConfig::default() };
     }
-    Ok(Json(ConfigurationDetail { file: shared.places.configuration.clone(), rules, written, manager: (&manager).into() }))
+    Ok(Json(ConfigurationDetail { file: shared.places.configuration.clone(), rules, written, manager: (&manager).into(), sources }))
 }
 
 /// Reloads the configuration. Settings of decisions take effect at once. Changed settings of the manager itself need a restart; the answer lists them.

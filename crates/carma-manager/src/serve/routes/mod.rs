@@ -9,6 +9,7 @@ mod manager;
 mod metrics;
 mod notifications;
 mod other_events;
+mod resubmit;
 mod submit;
 mod terminal;
 mod what_if;
@@ -69,6 +70,7 @@ struct Document;
 pub(super) fn api_router() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::with_openapi(Document::openapi())
         .merge(submit::routes())
+        .merge(resubmit::routes())
         .merge(jobs::routes())
         .merge(terminal::routes())
         .merge(actions::routes())

@@ -74,6 +74,7 @@ pub(super) async fn submit(
         return Ok(Json(earlier));
     }
     let (jobs, permit) = shared.validated(&caller, sent, SUBMISSION).await?;
+    shared.could_ever_run(&caller, &jobs).await?;
     // The jobs stay in memory until they are stored, even if the client is gone.
     let (handle, owner) = (shared.handle.clone(), caller.owner());
     let accepted = tokio::spawn(async move {
@@ -105,6 +106,15 @@ impl Shared {
         let Some(key) = key else { return Ok(None) };
         let uid = caller.uid;
         self.readers.read(uid, move |reader| Ok(reader.submission(uid, &key)?.map(Submitted::from))).await
+    }
+
+    /// Refuses jobs that nothing here could ever run, unless they are to wait for hardware. The jobs of a submission are alike.
+    pub(super) async fn could_ever_run(&self, caller: &Caller, jobs: &ValidJobs) -> Result<(), Problem> {
+        let Some(first) = jobs.requests().first().filter(|job| !job.schedule.wait_for_hardware) else { return Ok(()) };
+        match self.handle.of(caller.uid).never_runs(caller.owner(), first.clone()).await? {
+            Some(why) => Err(ProblemKind::Invalid.because(format!("{why}; --wait-for-hardware submits it all the same"))),
+            None => Ok(()),
+        }
     }
 
     /// Why a job can never run here, if so. Its user should know at once.
@@ -183,7 +193,7 @@ fn numbered(after: Vec<After>, reader: &Reader, caller: &Caller) -> Result<Vec<A
     let mut all = Vec::new();
     for After { job, condition } in after {
         let jobs = job.parse::<JobName>().and_then(|name| name.owned_jobs(reader, caller)).map_err(wrong)?;
-        all.extend(jobs.into_iter().map(|(found, _)| After { job: found.0.to_string(), condition }));
+        all.extend(jobs.into_iter().map(|found| After { job: found.id.0.to_string(), condition }));
         if all.len() > MAX_AFTER {
             return Err(ProblemKind::TooLarge.because("after: these are too many jobs to wait for"));
         }

@@ -58,7 +58,7 @@ pub(super) async fn join(
     let upgrade =
         upgrade.ok_or_else(|| ProblemKind::Invalid.because(format!("ask with the headers Connection: upgrade and Upgrade: {PROTOCOL}")))?;
     if !matches!(job.phase, Phase::Starting | Phase::Running) {
-        return Err(ProblemKind::Conflict.because(format!("{} is {}, and has a terminal only while it runs", job.id, job.phase)));
+        return Err(ProblemKind::Conflict.because(format!("{} is {}, and has a terminal only while it runs", job.label(), job.phase)));
     }
     let id = job.id;
     let attempt = AttemptId { job: id, number: job.attempts };

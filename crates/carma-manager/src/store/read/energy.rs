@@ -4,8 +4,9 @@ use carma_core::{JobId, UserId};
 use rusqlite::params_from_iter;
 
 use super::Reader;
-use super::history::{Conditions, Span, array_place};
+use super::history::{Conditions, Span};
 use crate::rows::{EnergyKind, EnergyOf, EnergySum};
+use crate::store::columns::array_place;
 use crate::store::error::StoreError;
 
 impl Reader {

@@ -9,7 +9,7 @@ use crate::ending::{Ending, OutcomeFilter};
 use crate::phase::Phase;
 use crate::request::ArrayPlace;
 use crate::rows::JobSummary;
-use crate::store::columns::Named;
+use crate::store::columns::{Named, array_place};
 use crate::store::error::StoreError;
 use crate::units::UnixMillis;
 
@@ -39,6 +39,17 @@ pub struct JobFilter {
     pub array: Option<ArrayId>,
     /// Submitted within this.
     pub submitted: Span,
+}
+
+/// A job, its owner and its place in an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnedJob {
+    /// The job.
+    pub id: JobId,
+    /// Its owner.
+    pub owner: UserId,
+    /// Its place in an array.
+    pub array: Option<ArrayPlace>,
 }
 
 /// The conditions of a query, with their values in order.
@@ -126,6 +137,11 @@ fn with_taken() -> String {
     SUMMARY.replace(" FROM jobs", &format!(", {TAKEN} FROM jobs"))
 }
 
+/// Selects jobs with what their attempts took.
+fn with_taken() -> String {
+    SUMMARY.replace(" FROM jobs", &format!(", {TAKEN} FROM jobs"))
+}
+
 fn read_summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
     let Named(phase) = row.get(4)?;
     let outcome: Option<Outcome> = optional(row, 13)?;
@@ -198,9 +214,9 @@ impl Reader {
     }
 
     /// The jobs of an array with their owners, in order.
-    pub fn members(&self, array: ArrayId) -> Result<Vec<(JobId, UserId)>, StoreError> {
-        let member = |row: &Row<'_>| Ok((JobId(row.get(0)?), UserId(row.get(1)?)));
-        self.rows("SELECT id, uid FROM jobs WHERE array = ?1 ORDER BY id", params![array.0], member)
+    pub fn members(&self, array: ArrayId) -> Result<Vec<OwnedJob>, StoreError> {
+        let member = |row: &Row<'_>| Ok(OwnedJob { id: JobId(row.get(0)?), owner: UserId(row.get(1)?), array: array_place(row, 2)? });
+        self.rows("SELECT id, uid, array, array_index FROM jobs WHERE array = ?1 ORDER BY id", params![array.0], member)
     }
 
     /// A user's latest job, or the latest of this name.

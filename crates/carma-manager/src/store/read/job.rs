@@ -9,7 +9,7 @@ use super::Reader;
 use crate::event::{CancelCause, JobEstimate, JobEvent, NewEvent, StoredEvent};
 use crate::request::{JobRequest, Owner};
 use crate::store::change::{AttemptEnd, Measured, StoredJob};
-use crate::store::columns::Json;
+use crate::store::columns::{Json, array_place};
 use crate::store::error::StoreError;
 use crate::store::metrics::{self, COLUMNS};
 use crate::units::UnixMillis;
@@ -53,6 +53,8 @@ pub struct StoredAttempt {
 
 const JOB: &str = "SELECT request, standing, uid, gid, user, submitted, ended, held_by, cancelled, estimate FROM jobs
     JOIN requests ON requests.job = jobs.id JOIN standings ON standings.job = jobs.id LEFT JOIN estimates ON estimates.job = jobs.id";
+const EVENT: &str =
+    "SELECT events.sequence, at, events.job, kind, body, array, array_index FROM events LEFT JOIN jobs ON jobs.id = events.job";
 const ATTEMPT: &str = "SELECT job, number, placement, launched, ended, exit, verdict, peaks, joules, reason, blame, log_bytes";
 
 /// Selects the attempts that meet this condition.
@@ -99,7 +101,8 @@ fn read_end(row: &Row<'_>, at: UnixMillis) -> rusqlite::Result<AttemptEnd> {
 pub(super) fn read_event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
     let Json(body) = row.get(4)?;
     let event = JobEvent::read(&row.get::<_, String>(3)?, body);
-    Ok(StoredEvent::new(row.get(0)?, NewEvent { at: row.get(1)?, job: row.get::<_, Option<u64>>(2)?.map(JobId), event }))
+    let (at, job, array) = (row.get(1)?, row.get::<_, Option<u64>>(2)?.map(JobId), array_place(row, 5)?);
+    Ok(StoredEvent::new(row.get(0)?, NewEvent { at, job, array, event }))
 }
 
 impl Reader {
@@ -108,8 +111,7 @@ impl Reader {
         self.in_one_state(|| {
             let Some((job, reasons)) = self.first(&format!("{JOB} WHERE jobs.id = ?1"), params![id.0], read_job)? else { return Ok(None) };
             let attempts = self.rows(&attempts_where("job = ?1 ORDER BY number"), params![id.0], read_attempt)?;
-            let events =
-                self.rows("SELECT sequence, at, job, kind, body FROM events WHERE job = ?1 ORDER BY sequence", params![id.0], read_event)?;
+            let events = self.rows(&format!("{EVENT} WHERE events.job = ?1 ORDER BY events.sequence"), params![id.0], read_event)?;
             Ok(Some(JobHistory { job, reasons, attempts, events }))
         })
     }
@@ -126,7 +128,7 @@ impl Reader {
 
     /// Events of all users after this number (0: from the first), up to a limit.
     pub fn events_after(&self, sequence: u64, most: u32) -> Result<Vec<StoredEvent>, StoreError> {
-        let sql = "SELECT sequence, at, job, kind, body FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
-        self.rows(sql, params![sequence, most], read_event)
+        let sql = format!("{EVENT} WHERE events.sequence > ?1 ORDER BY events.sequence LIMIT ?2");
+        self.rows(&sql, params![sequence, most], read_event)
     }
 }

@@ -12,7 +12,7 @@ mod samples;
 mod stays;
 mod tallies;
 
-pub use history::{JobFilter, Span};
+pub use history::{JobFilter, OwnedJob, Span};
 pub use job::{JobHistory, JobReasons, StoredAttempt};
 pub(super) use limit::ReadLimit;
 pub use load::{JobMeta, Loaded, UnfinishedJob};

@@ -57,11 +57,11 @@ impl Reader {
     /// Events after this one that may cause a notification, up to a limit.
     pub fn notable_events_after(&self, sequence: u64, most: u32) -> Result<NewEvents, StoreError> {
         // In the order of events: there are many more jobs.
-        let sql = "SELECT events.sequence, at, job, kind, body, uid FROM events CROSS JOIN jobs ON jobs.id = events.job
+        let sql = "SELECT events.sequence, at, job, kind, body, array, array_index, uid FROM events CROSS JOIN jobs ON jobs.id = events.job
             WHERE events.sequence > ?1 AND kind IN ('finished', 'requeued', 'idle', 'stall') AND uid IN (SELECT uid FROM notifications)
             ORDER BY events.sequence LIMIT ?2";
         self.in_one_state(|| {
-            let events = self.rows(sql, params![sequence, most], |row| Ok((row.get(5)?, read_event(row)?)))?;
+            let events = self.rows(sql, params![sequence, most], |row| Ok((row.get(7)?, read_event(row)?)))?;
             let last = self.first("SELECT max(sequence) FROM events", [], |row| row.get::<_, Option<u64>>(0))?.flatten();
             let through = match events.last() {
                 Some((_, event)) if events.len() >= most as usize => event.sequence,

@@ -6,12 +6,11 @@ use carma_core::{AttemptId, DeviceId, JobId, MiB};
 use rusqlite::params;
 
 use super::Reader;
-use super::history::array_place;
 use super::job::optional;
 use crate::ending::Ending;
 use crate::rows::GpuStay;
 use crate::samples::MemoryStep;
-use crate::store::columns::Named;
+use crate::store::columns::{Named, array_place};
 use crate::store::error::StoreError;
 use crate::units::UnixMillis;
 

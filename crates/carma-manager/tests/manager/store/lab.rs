@@ -116,7 +116,7 @@ pub(crate) fn attempt_ended(job: JobId, number: u32, at: UnixMillis, joules: f64
 
 pub(crate) fn event(job: Option<JobId>, kind: &str, at: UnixMillis) -> Change {
     let event = JobEvent::read(kind, serde_json::json!({ "what": kind }));
-    Change::EventLogged(NewEvent { at, job, event })
+    Change::EventLogged(NewEvent { at, job, array: None, event })
 }
 
 pub(crate) fn sample(device: DeviceId, minute: u64, readings: u32, smact: f64) -> MinuteMean {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::lab::*;
 
 fn happened(job: JobId, kind: &str, body: Value) -> Change {
-    Change::EventLogged(NewEvent { at: NOW, job: Some(job), event: JobEvent::read(kind, body) })
+    Change::EventLogged(NewEvent { at: NOW, job: Some(job), array: None, event: JobEvent::read(kind, body) })
 }
 
 fn reasons(store: &Store, job: JobId) -> JobReasons {

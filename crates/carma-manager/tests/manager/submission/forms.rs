@@ -12,7 +12,7 @@ use super::{ask, command, only, requests, text};
 fn every_flag_arrives() {
     let said = [
         ("gpus", "2"),
-        ("mem", "40"),
+        ("mem", "40MiB"),
         ("cpus", "8"),
         ("host-mem", "64GiB"),
         ("time", "1:30:00"),
@@ -23,6 +23,7 @@ fn every_flag_arrives() {
         ("after", "12,@data:any"),
         ("begin", "16:00"),
         ("hold", ""),
+        ("wait-for-hardware", ""),
         ("workdir", "runs"),
         ("env", "A=1"),
         ("venv", "venv"),
@@ -73,7 +74,7 @@ const SCRIPT: &str = "\
 #CARMA -t30 --env A=1 --env B=2 --hold
 
 #SBATCH --job-name=other --partition long
-#SBATCH -c 4 --mem=32G --output=slurm-%A.out
+#SBATCH -c 4 --mem=32G --output=slurm-%s.out
 python train.py \"$@\"
 #SBATCH --time=5
 ";

@@ -43,7 +43,7 @@ fn flags_that_make_no_sense() {
         ("env", "1A=2"),
         ("env", "MISSING"),
         ("env", "A=\0"),
-        ("output", "%N.out"),
+        ("output", "%s.out"),
         ("output", "~/out"),
         ("begin", "yesterday"),
         ("begin", "2027-01-30T11:00"),
@@ -62,7 +62,7 @@ fn flags_that_make_no_sense() {
     ];
     let one = one.map(|said| vec![said]);
     let several: [Vec<(&str, &str)>; 10] = [
-        vec![("gpus", "0"), ("mem", "1")],
+        vec![("gpus", "0"), ("mem", "1GiB")],
         vec![("gpus", "0"), ("exclusive", "")],
         vec![("conda", "a"), ("venv", "b")],
         vec![("env", "A=1"), ("env", "A=2")],

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use carma_core::{Condition, Limits, MiB, OnHang, RequestedMode};
-use carma_manager::api::{AttemptDetail, CancelCause, JobDetail, JobPrediction};
+use carma_manager::api::{AttemptDetail, CancelCause, JobDetail, JobPrediction, LogStream};
 use carma_manager::request::{Activation, Resources, Schedule};
 use carma_manager::store::{Phase, StoredEvent, UnixMillis};
 use jiff::tz::TimeZone;
@@ -40,6 +40,11 @@ pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
             measured(attempt),
             output,
         )?;
+    }
+    if let Some(last) = &job.last_output {
+        let stream = if last.stream == LogStream::Stderr { " --stderr" } else { "" };
+        writeln!(output, "\nlast lines (carma logs{stream} {})", identity(job.id, job.array))?;
+        last.lines.iter().try_for_each(|line| writeln!(output, "  {}", printable(line)))?;
     }
     if !job.events.is_empty() {
         writeln!(output, "\ntimeline")?;
@@ -101,6 +106,7 @@ fn request(job: &JobDetail, zone: &TimeZone) -> Vec<Line> {
         ("schedule", schedule(&request.schedule, zone)),
         ("submitted", Some(moment(job.submitted, zone))),
         ("ended", job.ended.map(|at| format!("{}, {} later", moment(at, zone), duration(span(job.submitted, at))))),
+        ("memory", job.declaration.clone()),
         ("energy", job.energy.map(|joules| energy(joules.0))),
     ]
 }

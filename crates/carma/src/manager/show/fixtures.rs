@@ -44,11 +44,11 @@ pub(crate) fn sample() -> JobDetail {
         Resources { memory: Some(MiB(20_480)), cpus: Some(4), time_limit: Some(Seconds::from_secs(5400)), ..Resources::default() };
     request.schedule.priority = Priority(-5);
     request.schedule.after = vec![After { job: "9".to_owned(), condition: Condition::Any }];
-    request.array = Some(ArrayElement { index: 3, parameters: BTreeMap::from([("lr".to_owned(), "0.1".to_owned())]) });
+    request.array = Some(ArrayElement { index: 3, array: None, parameters: BTreeMap::from([("lr".to_owned(), "0.1".to_owned())]) });
     let submitted = UnixMillis(1_800_000_000_000);
     let event = |sequence, after: u64, kind: &str, body| {
         let at = UnixMillis(submitted.0 + after);
-        StoredEvent::new(sequence, NewEvent { at, job: Some(JobId(15)), event: JobEvent::read(kind, body) })
+        StoredEvent::new(sequence, NewEvent { at, job: Some(JobId(15)), array: None, event: JobEvent::read(kind, body) })
     };
     JobDetail {
         id: JobId(15),
@@ -88,5 +88,7 @@ pub(crate) fn sample() -> JobDetail {
         ],
         energy: Some(Joules(86_420.0)),
         prediction: JobPrediction::default(),
+        declaration: Some("declared 20.0 GiB, used 7.1 GiB: with less, it may start sooner and share a GPU".to_owned()),
+        last_output: None,
     }
 }

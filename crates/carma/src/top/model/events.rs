@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use carma_core::{JobId, Outcome, RequeueReason, Verdict};
+use carma_core::{JobLabel, Outcome, RequeueReason, Verdict};
 use carma_manager::event::JobEvent;
-use carma_manager::store::{StoredEvent, UnixMillis};
+use carma_manager::store::{StoredEvent, UnixMillis, label};
 
 use carma_format::printable;
 
@@ -26,7 +26,7 @@ pub(crate) enum Severity {
 #[derive(Debug)]
 pub(crate) struct EventRow {
     pub(crate) at: UnixMillis,
-    pub(crate) job: Option<JobId>,
+    pub(crate) job: Option<JobLabel>,
     pub(crate) text: String,
     pub(crate) severity: Severity,
 }
@@ -50,7 +50,12 @@ impl EventList {
             return;
         }
         self.last = Some(sequence);
-        let event = EventRow { at: event.at, job: event.job, text: printable(&text), severity: severity(&event.event) };
+        let event = EventRow {
+            at: event.at,
+            job: event.job.map(|job| label(job, event.array)),
+            text: printable(&text),
+            severity: severity(&event.event),
+        };
         // A selected earlier event stays selected; new events come at the top.
         self.place += usize::from(self.place > 0 && self.shows(&event));
         self.all.push_front(event);

@@ -74,7 +74,7 @@ impl Model {
             (KeyCode::Char('e'), Some(Panel::Log(panel))) => {
                 let stream = match panel.stream {
                     LogStream::Stdout => LogStream::Stderr,
-                    LogStream::Stderr => LogStream::Stdout,
+                    LogStream::Stderr | LogStream::Both => LogStream::Stdout,
                 };
                 let name = panel.name.clone();
                 self.open_log(name, stream)
@@ -152,7 +152,7 @@ impl Model {
     /// The selected job, or the job of the selected event.
     fn target(&self) -> Option<String> {
         match self.focus {
-            Pane::Events => Some(self.name_of(self.events.selected()?.job?)),
+            Pane::Events => Some(self.events.selected()?.job?.short()),
             Pane::Gpus | Pane::Jobs => self.jobs.selected().map(|row| identity(row.id, row.array)),
         }
     }

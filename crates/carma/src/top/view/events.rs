@@ -25,7 +25,7 @@ pub(super) fn draw(model: &Model, zone: &TimeZone, area: Rect, appearance: Appea
         let clock = at.split_once(' ').map_or(at.as_str(), |(_, clock)| clock);
         row.skip(1).text(clock, if focused && place == events.place() { SELECTED } else { FAINT }).skip(1);
         if let Some(job) = event.job {
-            row.text(&format!("job {} ", model.name_of(job)), style);
+            row.text(&format!("{job} "), style);
         }
         row.text(&event.text, style);
     }

@@ -77,7 +77,7 @@ struct Columns {
 impl Columns {
     fn new(area: Rect, widest: usize) -> Self {
         let id = widest.clamp(3, 12);
-        let left = usize::from(area.width).saturating_sub(2 + id + USER + STATE + TIME + GPU + MEMORY + 7);
+        let left = usize::from(area.width).saturating_sub(2 + id + USER + STATE + TIME + GPU + 2 * MEMORY + 8);
         // Names and reasons share the remaining width; reasons are longer.
         Self { id, name: (left * 2 / 5).clamp(8, 32) }
     }
@@ -85,7 +85,7 @@ impl Columns {
     fn headings(&self, row: &mut Row<'_>, style: Style) {
         row.skip(2).number("ID", self.id, style).skip(1).cell("NAME", self.name, style).skip(1);
         row.cell("USER", USER, style).skip(1).cell("STATE", STATE, style).skip(1).number("TIME", TIME, style).skip(1);
-        row.cell("GPU", GPU, style).skip(1).number("MEM", MEMORY, style).skip(1).text("WHY", style);
+        row.cell("GPU", GPU, style).skip(1).number("RESVD", MEMORY, style).skip(1).number("USED", MEMORY, style).skip(1).text("WHY", style);
     }
 
     fn job(&self, model: &Model, job: &QueueRow, appearance: Appearance, row: &mut Row<'_>) {
@@ -101,8 +101,9 @@ impl Columns {
         row.cell(&job.state.to_string(), STATE, state_style(job.state, appearance)).skip(1);
         row.number(&clock(job.for_seconds.get()), TIME, plain).skip(1);
         let gpus = if job.devices.is_empty() { format!("({})", job.gpus) } else { devices(job.devices.iter().copied()) };
-        let memory = job.memory.map_or_else(|| "-".to_owned(), |MiB(size)| format!("{:.1}G", size as f64 / 1024.0));
-        row.cell(&gpus, GPU, plain).skip(1).number(&memory, MEMORY, plain).skip(1);
+        let memory = |size: Option<MiB>| size.map_or_else(|| "-".to_owned(), |MiB(size)| format!("{:.1}G", size as f64 / 1024.0));
+        row.cell(&gpus, GPU, plain).skip(1).number(&memory(job.memory), MEMORY, plain).skip(1);
+        row.number(&memory(job.used), MEMORY, plain).skip(1);
         row.text(&remark(job), plain);
     }
 }

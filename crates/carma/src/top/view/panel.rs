@@ -52,7 +52,7 @@ pub(super) fn draw(panel: &Panel, area: Rect, appearance: Appearance, buffer: &m
         Panel::Log(panel) => {
             let first = panel.lines.len().saturating_sub(rows.saturating_add(panel.below));
             let stream = match panel.stream {
-                LogStream::Stdout => "",
+                LogStream::Stdout | LogStream::Both => "",
                 LogStream::Stderr => " (standard error)",
             };
             let more = match (&panel.trouble, panel.below) {

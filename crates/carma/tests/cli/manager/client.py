@@ -1,6 +1,14 @@
 """What a user of the Python client does, against a manager that runs."""
 
+import asyncio
+import sys
+
 from carma.client import Client, JobFailed, NoManager, Problem
+
+
+async def ended(job):
+    return await job
+
 
 client = Client()
 assert client.status()["speed"] == 60.0 and len(client.gpus()) == 2
@@ -42,6 +50,16 @@ assert client.history(limit=1)[0]["id"] == on_gpu.id
 changes = client.events()
 more = client.submit(["true"], gpus=0)
 assert any(name == "job" and change["job"] == more.id for name, change in changes)
+
+sweep = client.sweep(["sh", "-c", "exit {code}"], {"code": [0, 4]}, gpus=0)
+assert [result.exit_code for result in sweep.wait(timeout=60)] == [0, 4] and sweep[1].name == f"{sweep[0].id}_1"
+assert client.job(sweep[1].name).id == sweep[1].id and sweep.states() == {"done": 2}
+assert "exit code 4" in sweep._repr_html_()
+again = sweep[1].resubmit()
+assert asyncio.run(ended(again)).exit_code == 4 and again.id > sweep[1].id
+steps = "import sys; sys.path[:0] = %r\nfrom carma.progress import Progress\nwith Progress(2) as progress: progress.advance()\nprint(open(progress._file).read())"
+reports = client.submit([sys.executable, "-c", steps % (sys.path,)], gpus=0)
+assert reports.result(timeout=60) == "0.5000\n\n", reports.logs("both")
 
 try:
     client.submit(["true"], gpus=-1)

@@ -22,11 +22,17 @@ struct CliManager {
 
 impl CliManager {
     fn new() -> Self {
+        Self::configured("")
+    }
+
+    fn configured(configuration: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("carma.toml"), configuration).unwrap();
         let machine = Machine::create(&folder.path().join("machine"), &"2xA100-40GB".parse().unwrap(), 60.0, Some(program())).unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
         let mut up = Command::new(program());
-        up.args(["up", "--state"]).arg(folder.path()).env(VARIABLE, machine.folder()).stdin(Stdio::null()).stderr(Stdio::null());
+        up.args(["up", "--state"]).arg(folder.path()).env(VARIABLE, machine.folder()).stdin(Stdio::null());
+        up.stderr(fs::File::create(folder.path().join("manager.log")).unwrap());
         let manager = up.spawn().unwrap();
         let cli = Self { folder, machine, manager };
         until(|| UnixStream::connect(cli.socket()).ok());
@@ -92,14 +98,18 @@ fn a_job_is_submitted_waited_for_and_looked_at() {
     assert_eq!(cli.shell(&["-J", "first"], "echo hello; echo oh >&2; exit 3"), "job 1\n");
     let waited = cli.run(&["wait", "@first"]);
     assert_eq!((text(&waited.stdout).as_str(), waited.status.code()), ("job 1: failed with exit code 3\n", Some(3)));
-    assert_eq!(cli.prints(&["logs", "1"]), "hello\n");
+    assert_eq!(cli.prints(&["logs", "1", "--stdout"]), "hello\n");
     assert_eq!(cli.prints(&["logs", "last", "--stderr"]), "oh\n");
     let shown = cli.prints(&["show", "1"]);
     assert!(shown.starts_with("job 1 \"first\" of ") && shown.contains("ended      failed with exit code 3"), "{shown}");
+    assert!(shown.contains("\nlast lines (carma logs --stderr 1)\n  oh\n"), "{shown}");
     assert_eq!(cli.json(&["show", "1", "--json"])["phase"], "done");
     assert!(cli.prints(&["why"]).starts_with("job 1: failed with exit code 3"));
     let history = cli.prints(&["history", "--mine", "--since", "1h"]);
     assert!(history.lines().count() == 2 && history.contains("exit code 3"), "{history}");
+    let ended = |outcome| cli.json(&["history", "--outcome", outcome, "--json"]).as_array().unwrap().len();
+    assert_eq!(["failed", "oom", "succeeded", "cancelled", "lost", "not-started", "time-limit"].map(ended), [1, 0, 0, 0, 0, 0, 0]);
+    assert!(cli.json(&["history", "--json"])[0]["ran"].as_f64().unwrap() > 0.0);
     let table = cli.prints(&["export"]);
     assert!(table.starts_with("job,array,index,name,") && table.lines().nth(1).unwrap().starts_with("1,,,first,"), "{table}");
     assert_eq!(cli.prints(&["export", "--format", "json"]).lines().count(), 1);
@@ -107,6 +117,50 @@ fn a_job_is_submitted_waited_for_and_looked_at() {
     assert!(cli.prints(&["status"]).contains("2 GPUs"));
     assert!(cli.fails(&["show", "99"]).0.contains("there is no job 99"));
     assert!(cli.fails(&["hold", "1"]).0.ends_with("carma: job 1 not held\n"));
+}
+
+#[test]
+fn both_streams_of_a_job_are_printed_in_order() {
+    let cli = CliManager::new();
+    let script = "echo one; sleep 0.2; echo two >&2; sleep 0.2; echo three; sleep 0.2; echo four >&2";
+    cli.shell(&["--wait"], script);
+    assert_eq!(cli.prints(&["logs"]), "one\ntwo\nthree\nfour\n");
+    assert_eq!(cli.prints(&["logs", "-f"]), "one\ntwo\nthree\nfour\n");
+    assert_eq!(cli.prints(&["logs", "-n", "2"]), "three\nfour\n");
+    assert_eq!(cli.prints(&["logs", "--stderr"]), "two\nfour\n");
+    assert_eq!(cli.prints(&["logs", "--stdout", "-n", "1"]), "three\n");
+}
+
+#[test]
+fn jobs_are_cancelled_by_filters_and_submitted_again() {
+    let cli = CliManager::new();
+    cli.shell(&["-J", "net-1"], "exit 3");
+    assert_eq!(cli.fails(&["wait", "1", "-q"]).1, 3);
+    assert_eq!(cli.prints(&["resubmit", "1"]), "1 is submitted again as job 2\n");
+    assert_eq!(cli.fails(&["wait", "2", "-q"]).1, 3);
+    assert_eq!(cli.json(&["show", "2", "--json"])["request"]["name"], "net-1");
+    cli.shell(&["--array", "0-2"], "exit $CARMA_ARRAY_INDEX");
+    cli.fails(&["wait", "3", "-q"]);
+    assert_eq!(cli.prints(&["resubmit", "--failed", "3"]), "3 is submitted again as jobs 6_1-2\n");
+    assert_eq!(cli.fails(&["wait", "6_2", "-q"]).1, 2);
+    assert!(cli.fails(&["resubmit", "--failed", "3_0"]).0.contains("none of these jobs failed"));
+    cli.shell(&["--hold", "-J", "net-2"], "true");
+    cli.shell(&["--hold", "-J", "other", "--array", "1-2"], "true");
+    cli.shell(&["-J", "net-3"], "sleep 1000");
+    assert_eq!(cli.prints(&["cancel", "--name", "net-*", "--state", "held"]), "cancelled job 8\n");
+    assert_eq!(cli.prints(&["cancel", "--name", "oth*"]), "cancelled jobs 9_1-2\n");
+    assert_eq!(cli.prints(&["cancel", "--user", &rustix::process::geteuid().as_raw().to_string()]), "cancelled job 11\n");
+    assert!(cli.fails(&["cancel"]).0.contains("required"));
+}
+
+#[test]
+fn a_job_that_can_never_run_here_is_refused() {
+    let cli = CliManager::new();
+    let (refused, _) = cli.fails(&["submit", "--gpus", "8", "--", "true"]);
+    assert!(refused.contains("the job is too large: it wants 8 GPUs") && refused.contains("--wait-for-hardware"), "{refused}");
+    assert!(cli.fails(&["submit", "--mem", "50GiB", "--", "true"]).0.contains("the largest has 40"));
+    assert!(cli.prints(&["submit", "--gpus", "8", "--wait-for-hardware", "--", "true"]).starts_with("job 1"));
+    assert!(cli.fails(&["submit", "--gpus", "0", "--host-mem", "900TiB", "--", "true"]).0.contains("can never start"));
 }
 
 #[test]
@@ -119,15 +173,56 @@ fn jobs_are_held_changed_released_and_ended() {
     assert_eq!(cli.run(&["wait", "1", "--timeout", "1s"]).status.code(), Some(124));
     assert_eq!(cli.prints(&["release", "1"]), "released job 1\n");
     assert_eq!(cli.prints(&["wait", "1"]), "job 1: succeeded\n");
-    assert_eq!(cli.shell(&["--array", "1-3"], "exit $((CARMA_ARRAY_INDEX - 1))"), "jobs 2-4, an array of 3\n");
+    assert_eq!(cli.shell(&["--array", "1-3"], "exit $((CARMA_ARRAY_INDEX - 1))"), "array 2 of 3 jobs: 2_1-3\n");
     assert_eq!(cli.fails(&["wait", "last", "--quiet"]).1, 1, "two failed, in different ways");
     assert_eq!(cli.fails(&["wait", "2_2", "--quiet"]).1, 1);
     assert_eq!(cli.fails(&["wait", "2_3", "--quiet"]).1, 2);
     cli.shell(&[], "sleep 1000");
     cli.shell(&["--hold", "--array", "1-2"], "true");
-    assert_eq!(cli.prints(&["cancel", "--all"]), "cancelled jobs 5-7\n");
+    assert_eq!(cli.prints(&["cancel", "--all"]), "cancelled jobs 5, 6_1-2\n");
     assert_eq!(cli.fails(&["wait", "5", "6", "-q"]).1, 1);
     assert!(!cli.prints(&["queue"]).contains("held"));
+}
+
+#[test]
+fn the_jobs_of_an_array_have_one_name_everywhere() {
+    let cli = CliManager::new();
+    cli.shell(&[], "true");
+    assert_eq!(cli.shell(&["--hold", "-J", "many", "--array", "5-7"], "exit 1"), "array 2 of 3 jobs: 2_5-7\n");
+    assert_eq!(cli.shell(&["--hold", "-q", "--array", "1,3"], "true"), "5_1\n5_3\n");
+    assert!(cli.prints(&["why", "2_6"]).starts_with("job 2_6 is held"), "{}", cli.prints(&["why", "2_6"]));
+    assert_eq!(cli.prints(&["release", "2_5", "2_6"]), "released jobs 2_5-6\n");
+    let waited = cli.run(&["wait", "2_5", "2_6"]);
+    assert_eq!(text(&waited.stdout), "job 2_5: failed with exit code 1\njob 2_6: failed with exit code 1\n");
+    assert_eq!(cli.prints(&["why", "2_6"]), "job 2_6: failed with exit code 1\n");
+    assert_eq!(cli.fails(&["release", "2_6"]).0, "carma: job 2_6: it is over\ncarma: job 2_6 not released\n");
+    assert_eq!(cli.prints(&["cancel", "2_7", "5"]), "cancelled jobs 2_7, 5_1, 5_3\n");
+    let events = cli.prints(&["export", "--format", "json"]);
+    let event = events.lines().filter_map(|job| serde_json::from_str::<Value>(job).ok()).find(|job| job["id"] == 3).unwrap();
+    assert_eq!(event["events"][0]["event"]["array"], serde_json::json!({"array": 2, "index": 6}));
+    let log = fs::read_to_string(cli.folder.path().join("manager.log")).unwrap();
+    assert!(log.contains("launched (attempt 1) job=2_6 attempt=1") && !log.contains("job=3 "), "{log}");
+}
+
+#[test]
+fn the_configuration_in_force_is_shown_with_its_sources() {
+    let cli = CliManager::configured("[admission]\nmargin = 700\n[manager]\noperators = \"\"\n");
+    let file = cli.folder.path().join("carma.toml");
+    let shown = cli.prints(&["config", "show"]);
+    let has = |line: &str| assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
+    assert!(
+        shown.starts_with(&format!("# In force in the manager at {}; its file: {}.\n", cli.socket().display(), file.display())),
+        "{shown}"
+    );
+    has(&format!("margin = 700  # {}:2", file.display()));
+    has(&format!("operators = \"\"  # {}:4", file.display()));
+    has("shared_account = false  # default");
+    has("policy = \"carma\"  # preset carma");
+    // What the file says counts after a reload only.
+    fs::write(&file, "\n\n[admission]\nmargin = 800\n[manager]\noperators = \"\"\n").unwrap();
+    assert_eq!(cli.prints(&["config", "show"]), shown);
+    cli.prints(&["config", "reload"]);
+    assert!(cli.prints(&["config", "show"]).contains(&format!("margin = 800  # {}:4\n", file.display())));
 }
 
 #[test]

@@ -105,7 +105,7 @@ pub(super) fn check(load: &Load, details: &[JobDetail]) {
         let finished = detail.events.iter().filter(|stored| stored.event.event.kind() == "finished").count();
         assert_eq!(finished, 1, "ended once: {}", about());
         check_attempts(detail, &record, &about);
-        if let Outcome::DependencyFailed { on } = outcome {
+        if let Outcome::DependencyFailed { on, .. } = outcome {
             assert!(!outcomes[on].succeeded(), "{}", about());
         }
     }

@@ -48,7 +48,7 @@ fn held_jobs_wait_for_release_and_dependents_for_their_dependencies() {
     assert_eq!(lab.outcome(lab.submit(after(held, Condition::Ok))), Outcome::Succeeded);
     let failed = lab.submit(lab.shell_job("false"));
     let never = lab.submit(after(failed, Condition::Ok));
-    assert_eq!(lab.outcome(never), Outcome::DependencyFailed { on: failed });
+    assert_eq!(lab.outcome(never), Outcome::DependencyFailed { on: failed, member: None });
     until(|| {
         lab.try_submit(vec![after(failed, Condition::Ok)]).err().filter(|problem| problem.message.contains("failed with exit code 1"))
     });
@@ -66,7 +66,7 @@ fn arrays_run_as_many_at_once_as_they_may() {
     let member = |index| -> JobRequest {
         let mut request = lab.shell_job(&script);
         request.schedule.at_most = Some(2);
-        request.array = Some(ArrayElement { index, parameters: std::collections::BTreeMap::default() });
+        request.array = Some(ArrayElement { index, array: None, parameters: std::collections::BTreeMap::default() });
         request
     };
     let jobs = lab.try_submit((0..8).map(member).collect()).unwrap();

@@ -19,12 +19,12 @@ fn fair_share_usage_survives_a_restart() {
     assert_eq!(shares(&lab), []);
     let job = lab.submit(lab.train("--workload efficientnet_cifar100_bs128_20e --memory 5GiB --seconds 60"));
     assert_eq!(lab.outcome(job), Outcome::Succeeded);
-    let [before] = shares(&lab)[..] else { panic!("one user had something") };
+    let [before] = &shares(&lab)[..] else { panic!("one user had something") };
     assert_eq!((before.uid, before.gid), (me().uid, me().gid));
     assert!(before.gpu_seconds > 1.0 && before.gpus == 0.0 && before.committed == 0.0, "{before:?}");
     lab.stop();
     lab.start();
-    let [after] = shares(&lab)[..] else { panic!("it is forgotten") };
+    let [after] = &shares(&lab)[..] else { panic!("it is forgotten") };
     // The older counts less, by half in a week.
     for (before, after) in [(before.gpu_seconds, after.gpu_seconds), (before.standing, after.standing)] {
         assert!((0.9..=1.0).contains(&(after / before)), "{before}, then {after}");

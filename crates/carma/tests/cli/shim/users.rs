@@ -131,7 +131,6 @@ fn a_container_belongs_to_its_user_and_is_recorded_by_name() {
         attempt: attempt(1),
         request: &request,
         user: Some(&user),
-        array_index: None,
         placement: &Placement { server: ServerId(0), devices: Vec::new() },
         devices: &[],
         mps: None,
