@@ -104,7 +104,7 @@ const LIFE: &str = "Estimates and recovery";
 
 /// All options.
 #[rustfmt::skip]
-pub static KEYS: [Key; 33] = [
+pub static KEYS: [Key; 34] = [
     Key::valued(NEEDS, "gpus", "N", "Number of GPUs; 0 for a job without GPUs [default: 1]",
         |draft, text| { draft.request.resources.gpus = at_least(0, text, "a number of GPUs: 0 or more")?; Ok(()) }).or(Some('G'), &[]),
     Key::valued(NEEDS, "mem", "SIZE", "GPU memory per GPU, with its unit, such as 40GiB",

@@ -95,7 +95,7 @@ impl Supervisor {
 
     /// The name of its control group.
     pub(super) fn cgroup_name(&self) -> Option<&str> {
-        self.cgroup.as_deref()?.file_name()?.to_str()
+        self.cgroup.as_ref()?.main.file_name()?.to_str()
     }
 
     /// Its control groups, if they still exist.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use carma_core::{Active, ArrayId, Job, JobId, MiB, Stall, State, TenantMemory, Time};
 use carma_format::duration;
 
-use super::{View, array_place, moment};
+use super::{View, array_place};
 use crate::api::{Counts, JobPrediction, MAX_ROWS, Queue, QueueCursor, QueuePart, QueueQuery, QueueRow};
 use crate::store::Phase;
 
@@ -178,7 +178,6 @@ impl<'a> View<'a> {
             for_seconds: self.decisions.now() - since(&job.state),
             submitted: known.map(|known| known.submitted).unwrap_or_default(),
             total_seconds: self.decisions.now() - job.submitted_at,
-            used: job.state.active().and_then(|active| self.memory_in_use(active)),
             priority: spec.priority,
             gpus: spec.gpus,
             attempts: job.attempts,

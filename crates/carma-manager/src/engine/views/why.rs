@@ -48,7 +48,8 @@ impl View<'_> {
         let mut explanation = scheduler.explain(job).map_err(|error| refused(&error))?;
         if let Some(stall) = scheduler.job(job).and_then(|job| job.state.active()?.stall) {
             let since = carma_format::duration((now - stall.since()).get());
-            return Ok(Why::new(explanation, now).with_summary(format!("{job} runs, and {stall} (for {since})")));
+            let summary = format!("{} runs, and {stall} (for {since})", scheduler.label(job));
+            return Ok(self.worded(|words| Why::new(explanation, words)).with_summary(summary));
         }
         if !self.setup.observes && !self.draining {
             let starts = self.prediction_for(job).starts;

@@ -126,17 +126,6 @@ const TAKEN: &str = "(SELECT sum(attempts.ended - launched) FROM attempts WHERE 
     (SELECT max(value) FROM attempts, json_each(peaks) WHERE job = jobs.id),
     (SELECT sum(joules) FROM attempts WHERE job = jobs.id)";
 
-/// The place in an array that two columns hold.
-pub(super) fn array_place(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<ArrayPlace>> {
-    let (array, index) = (row.get::<_, Option<u64>>(column)?, row.get::<_, Option<u32>>(column + 1)?);
-    Ok(array.map(ArrayId).zip(index).map(|(array, index)| ArrayPlace { array, index }))
-}
-
-/// Selects jobs with what their attempts took.
-fn with_taken() -> String {
-    SUMMARY.replace(" FROM jobs", &format!(", {TAKEN} FROM jobs"))
-}
-
 /// Selects jobs with what their attempts took.
 fn with_taken() -> String {
     SUMMARY.replace(" FROM jobs", &format!(", {TAKEN} FROM jobs"))
