@@ -28,12 +28,10 @@ impl EngineState {
         let config = &self.setup.configuration.manager.watch;
         // After a restart of the manager, it is not known otherwise.
         let worked = progress.is_some_and(|done| done > Fraction::ZERO);
-        let Some(stall) = self.attempts.look(attempt, before, worked, self.decisions.now(), config, |executor| {
+        let stall = self.attempts.look(attempt, before, worked, self.decisions.now(), config, |executor| {
             let checkpoint = may_checkpoint.then(|| executor.checkpoint(attempt)).flatten().and_then(|times| times.changed);
             Look { signs: Signs { gpu, output: executor.output(attempt), progress, checkpoint }, conditions }
-        }) else {
-            return;
-        };
+        });
         if before != stall {
             self.decisions.tell_or_log(Event::StallSeen { attempt, stall });
         }
@@ -60,7 +58,9 @@ impl EngineState {
         if self.gpus.set_suspects(wanted) {
             self.gpus.rules_changed(&self.decisions);
             let servers: Vec<ServerId> = self.servers.iter().map(|server| server.stored.id).collect();
-            servers.into_iter().for_each(|server| self.ask_remote_activity(server));
+            for server in servers {
+                self.ask_remote_activity(server);
+            }
         }
     }
 }

@@ -55,9 +55,8 @@ impl StallWatch {
         };
         match (life, before, pace) {
             // The first report keeps its time.
-            (Life::Hanging { .. }, Some(hanging @ Stall::Hanging { .. }), _) => Some(hanging),
+            (Life::Hanging { .. } | Life::Unknown, Some(hanging @ Stall::Hanging { .. }), _) => Some(hanging),
             (Life::Hanging { since }, ..) => Some(Stall::Hanging { since }),
-            (Life::Unknown, Some(hanging @ Stall::Hanging { .. }), _) => Some(hanging),
             (_, Some(slow @ Stall::Slow { .. }), Pace::Slow { .. } | Pace::Unknown) => Some(slow),
             (_, _, Pace::Slow { since, speed }) => Some(Stall::Slow { since, speed: Fraction::clamped(speed) }),
             (..) => None,

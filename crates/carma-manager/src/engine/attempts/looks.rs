@@ -30,7 +30,7 @@ impl Attempts {
         self.active.get_mut(&attempt).map(|active| std::mem::take(&mut active.looks.gpus)).unwrap_or_default()
     }
 
-    /// Takes a look at an attempt, if it runs. Returns whether it hangs or is slow.
+    /// Takes a look at an attempt, if it runs. Returns whether it hangs or is slow; otherwise what was known `before`.
     pub(crate) fn look(
         &mut self,
         attempt: AttemptId,
@@ -39,10 +39,10 @@ impl Attempts {
         now: Time,
         config: &WatchConfig,
         look: impl FnOnce(&dyn Executor) -> Look,
-    ) -> Option<Option<Stall>> {
-        let active = self.active.get_mut(&attempt).filter(|active| active.started)?;
+    ) -> Option<Stall> {
+        let Some(active) = self.active.get_mut(&attempt).filter(|active| active.started) else { return before };
         let watch = active.looks.watch.get_or_insert_with(|| StallWatch::new(worked || before.is_some()));
-        Some(watch.look(look(self.executor.as_ref()), before, now, config))
+        watch.look(look(self.executor.as_ref()), before, now, config)
     }
 
     /// Whether the activity of processes would tell if an attempt hangs.
