@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use carma_format::wrapped_line;
 use clap::Command;
-use textwrap::Options;
 
 /// All visible commands.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -72,8 +72,8 @@ fn about(command: &Command, name: &str) -> String {
 /// The description behind a name, wrapped below itself.
 fn beside(name: &str, about: &str) -> String {
     let indent = " ".repeat(NAMES);
-    let wrapped = textwrap::fill(about, Options::new(WIDTH).initial_indent(&indent).subsequent_indent(&indent));
-    wrapped[name.len() + 2..].to_owned()
+    let lines = wrapped_line(&format!("{indent}{about}"), WIDTH, &indent);
+    lines.join("\n")[name.len() + 2..].to_owned()
 }
 
 #[cfg(test)]

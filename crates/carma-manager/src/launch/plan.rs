@@ -177,7 +177,7 @@ mod tests {
     use super::super::checkpoints::CheckpointTerms;
     use super::*;
     use crate::attempt::{HostLimits, RunAs};
-    use crate::request::{Activation, ArrayElement, ContainerEngine};
+    use crate::request::{Activation, ArrayElement, ContainerEngine, JobRequest};
     use crate::supervise::AttemptFolder;
 
     fn request(command: JobCommand) -> JobRequest {

@@ -33,7 +33,6 @@ pub(super) fn waiting(id: u64, name: &str, user: &str, gibibytes: u64) -> QueueR
         progress: None,
         starts: None,
         ends: None,
-        used: None,
         total_seconds: Seconds::ZERO,
         reason: Some("waits behind job 5; 2 ahead of it".to_owned()),
     }
