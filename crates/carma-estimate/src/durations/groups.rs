@@ -1,6 +1,7 @@
 //! Groups of jobs that should take about as long, from the same command line to anything of the same user.
 
 use std::fmt;
+use std::path::Path;
 
 use crate::history::Signature;
 
@@ -130,7 +131,10 @@ impl<'a> Word<'a> {
 
     fn is_incidental(&self) -> bool {
         let name = self.name();
-        self.option.is_some() && !MODEL.contains(&name.as_str()) && !DATA.contains(&name.as_str()) && INCIDENTAL.iter().any(|part| name.contains(part))
+        self.option.is_some()
+            && !MODEL.contains(&name.as_str())
+            && !DATA.contains(&name.as_str())
+            && INCIDENTAL.iter().any(|part| name.contains(part))
     }
 
     fn work(&self) -> Option<f64> {
@@ -176,10 +180,14 @@ impl Groups {
             let [option, value] = without_incidents(word);
             [option, if number(&value).is_some() { String::new() } else { value }]
         };
-        let named = |names: &[&str]| words.iter().find(|word| !word.value.is_empty() && names.contains(&word.name().as_str())).map(|word| word.value);
-        let model = request.model.or_else(|| named(&MODEL)).map(|model| vec![model.to_owned(), named(&DATA).unwrap_or_default().to_owned()]);
+        let named = |names: &[&str]| {
+            words.iter().find(|word| !word.value.is_empty() && names.contains(&word.name().as_str())).map(|word| word.value)
+        };
+        let model =
+            request.model.or_else(|| named(&MODEL)).map(|model| vec![model.to_owned(), named(&DATA).unwrap_or_default().to_owned()]);
         // Up to the script, or up to the first option.
-        let script = words.iter().position(|word| word.option.is_none() && word.value.ends_with(".py"));
+        let script =
+            words.iter().position(|word| word.option.is_none() && Path::new(word.value).extension().is_some_and(|kind| kind == "py"));
         let program = script.map_or_else(|| words.iter().take_while(|word| word.option.is_none()).count(), |script| script + 1);
         let program = words.iter().take(program).map(|word| word.value.to_owned()).collect();
         let user = Signature::of_command(&[], "".as_ref()).on_gpus(request.gpus).of_user(request.user);

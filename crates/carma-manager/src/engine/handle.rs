@@ -13,7 +13,7 @@ use super::accounting::recent::{Recent, SampleFilter};
 use super::decide::{Reply, SharedClock};
 use super::input::Input;
 use super::jobs_action::JobsAction;
-use super::question::{Unfinished, ClusterQuestion, Question};
+use super::question::{ClusterQuestion, Question, Unfinished};
 use super::task::Task;
 use crate::agents::AgentExecutor;
 use crate::api::{

@@ -22,7 +22,8 @@ impl EngineState {
     fn remember_groups(&mut self) {
         let scheduler = self.decisions.scheduler();
         let running = scheduler.fleet().devices().flat_map(|device| device.tenants.iter().map(|tenant| tenant.attempt.job));
-        let unknown = running.chain(scheduler.queue_ids().take(super::predictions::WAITING)).filter(|job| !self.estimates.lengths.knows(*job));
+        let unknown =
+            running.chain(scheduler.queue_ids().take(super::predictions::WAITING)).filter(|job| !self.estimates.lengths.knows(*job));
         let unknown: Vec<JobId> = unknown.take(MOST_READ).collect();
         for job in unknown {
             let user = self.decisions.job(job).map(|job| job.spec.user);

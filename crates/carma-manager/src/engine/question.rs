@@ -4,8 +4,8 @@ use carma_core::{DeviceId, JobId, Settings};
 
 use super::decide::Reply;
 use crate::api::{
-    ChannelTest, Forecast, GpuDetail, JobPrediction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery, ServerDetail, ShareRow,
-    Shutdown, Status, Submitted, Why,
+    ChannelTest, Forecast, GpuDetail, JobPrediction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery,
+    ServerDetail, ShareRow, Shutdown, Status, Submitted, Why,
 };
 use crate::cluster::PoolName;
 use crate::measure::Measurement;

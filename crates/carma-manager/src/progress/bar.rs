@@ -4,8 +4,8 @@ use super::numbers::{after_word, fraction};
 
 /// Labels of bars that are not the training: what is loaded, converted or tested.
 const ASIDE: [&str; 24] = [
-    "download", "load", "fetch", "extract", "upload", "sav", "map", "filter", "token", "generat", "convert", "cach", "process", "read", "writ", "build",
-    "collat", "resolv", "valid", "eval", "test", "predict", "sanity", "infer",
+    "download", "load", "fetch", "extract", "upload", "sav", "map", "filter", "token", "generat", "convert", "cach", "process", "read",
+    "writ", "build", "collat", "resolv", "valid", "eval", "test", "predict", "sanity", "infer",
 ];
 
 /// A progress bar at one moment.
@@ -28,10 +28,19 @@ impl Bar {
     fn tqdm(line: &str) -> Option<Self> {
         let (before, after) = line.split_once("%|")?;
         let label = before.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        let (_, counts) = after.rsplit_once("| ").or_else(|| after.rsplit_once('|')).filter(|(_, counts)| counts.contains('/')).or_else(|| after.split_once("| "))?;
+        let (_, counts) = after
+            .rsplit_once("| ")
+            .or_else(|| after.rsplit_once('|'))
+            .filter(|(_, counts)| counts.contains('/'))
+            .or_else(|| after.split_once("| "))?;
         let (done, total, rest) = fraction(counts.trim_start())?;
         // Bytes are downloads.
-        (!rest.starts_with('B') && !rest.contains("B/s")).then(|| Self { label: label.trim().trim_end_matches(':').to_owned(), done, total, rich: false })
+        (!rest.starts_with('B') && !rest.contains("B/s")).then(|| Self {
+            label: label.trim().trim_end_matches(':').to_owned(),
+            done,
+            total,
+            rich: false,
+        })
     }
 
     /// `45/100 [====>.....] - ETA: 5s` or `45/100 ━━━━━━━━━━ 5s 3ms/step`.

@@ -104,19 +104,15 @@ impl OutputProgress {
         if let Some(epoch) = EpochLine::of_label(&bar) {
             return self.epoch(epoch);
         }
-        let known = self.bars.iter_mut().find(|seen| seen.bar.is_same(&bar));
-        match known {
-            Some(seen) => {
-                seen.repeats |= bar.done < seen.bar.done;
-                (seen.bar, seen.updated) = (bar, self.updates);
+        if let Some(seen) = self.bars.iter_mut().find(|seen| seen.bar.is_same(&bar)) {
+            seen.repeats |= bar.done < seen.bar.done;
+            (seen.bar, seen.updated) = (bar, self.updates);
+        } else {
+            if self.bars.len() == MOST_BARS {
+                // The outermost stays.
+                self.bars.remove(1);
             }
-            None => {
-                if self.bars.len() == MOST_BARS {
-                    // The outermost stays.
-                    self.bars.remove(1);
-                }
-                self.bars.push(SeenBar { bar, repeats: false, updated: self.updates });
-            }
+            self.bars.push(SeenBar { bar, repeats: false, updated: self.updates });
         }
         if let Some(epoch) = &mut self.epoch {
             epoch.within = self.bars.iter().max_by_key(|seen| seen.updated).map_or(0.0, |seen| seen.bar.fraction());
@@ -152,7 +148,8 @@ impl OutputProgress {
         }
         let outer = self.bars.iter().find(|seen| !seen.repeats && !seen.bar.is_complete());
         let outer = outer.or_else(|| self.bars.iter().filter(|seen| !seen.repeats).max_by_key(|seen| seen.updated))?;
-        let inner = self.bars.iter().filter(|seen| !seen.bar.is_same(&outer.bar) && seen.updated > outer.updated).max_by_key(|seen| seen.updated);
+        let inner =
+            self.bars.iter().filter(|seen| !seen.bar.is_same(&outer.bar) && seen.updated > outer.updated).max_by_key(|seen| seen.updated);
         let within = inner.map_or(0.0, |inner| inner.bar.fraction());
         Some((outer.bar.done + within.min(0.999)) / outer.bar.total).map(|share| share.min(1.0))
     }

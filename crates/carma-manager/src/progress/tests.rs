@@ -39,7 +39,8 @@ fn nested_bars_count_from_the_outermost() {
     assert_eq!(done(&format!("{}{}", inner(100), inner(20))), None, "the second of an unknown number");
     let epochs = "Epochs:  20%|██        | 2/10 [01:00<04:00, 30.0s/epoch]\rTrain:  50%|█████     | 20/40 [00:10<00:10]";
     assert_eq!(done(epochs), Some(0.25));
-    let evaluated = " 50%|█████     | 500/1000 [01:00<01:00]\n\r 10%|█         | 5/50 [00:01<00:09]\r 52%|█████▏    | 520/1000 [01:10<01:05]";
+    let evaluated =
+        " 50%|█████     | 500/1000 [01:00<01:00]\n\r 10%|█         | 5/50 [00:01<00:09]\r 52%|█████▏    | 520/1000 [01:10<01:05]";
     assert_eq!(done(evaluated), Some(0.52), "bars of evaluations come and go");
 }
 
@@ -58,7 +59,8 @@ fn lightning() {
     assert_eq!(done_with(Some(10.0), &format!("Epoch 0: 100%|██████████| 1000/1000 [00:30<00:00]\n{line}")), Some(0.245));
     assert_eq!(done("Epoch 0/9:  50%|█████     | 50/100 [00:10<00:10]"), Some(0.05));
     assert_eq!(done("Epoch 3/9 ━━━━━━━━━━╸━━━━━━━━━ 50/100 0:00:12 • 0:00:15 36.10it/s v_num: 0.000"), Some(0.35));
-    let validated = "Epoch 3/9 ━━━━━━━━━━ 100/100 0:00:12 • 0:00:00 36.10it/s\nValidation DataLoader 0:  10%|█         | 1/10 [00:00<00:01]";
+    let validated =
+        "Epoch 3/9 ━━━━━━━━━━ 100/100 0:00:12 • 0:00:00 36.10it/s\nValidation DataLoader 0:  10%|█         | 1/10 [00:00<00:01]";
     assert_eq!(done(validated), Some(0.4));
 }
 
@@ -66,7 +68,12 @@ fn lightning() {
 fn keras() {
     assert_eq!(done("Epoch 1/10"), Some(0.0));
     assert_eq!(done("Epoch 3/10\n\r  50/100 [======>.......] - ETA: 5s - loss: 0.4123"), Some(0.25));
-    assert_eq!(done("Epoch 3/10\n\u{8}\u{8}\u{8}\r\u{1b}[1m 50/100\u{1b}[0m \u{1b}[32m━━━━━━━━━━\u{1b}[0m\u{1b}[37m━━━━━━━━━━\u{1b}[0m \u{1b}[1m5s\u{1b}[0m 3ms/step"), Some(0.25));
+    assert_eq!(
+        done(
+            "Epoch 3/10\n\u{8}\u{8}\u{8}\r\u{1b}[1m 50/100\u{1b}[0m \u{1b}[32m━━━━━━━━━━\u{1b}[0m\u{1b}[37m━━━━━━━━━━\u{1b}[0m \u{1b}[1m5s\u{1b}[0m 3ms/step"
+        ),
+        Some(0.25)
+    );
     assert_eq!(done("Epoch 3/10\n100/100 [==============] - 6s 3ms/step - loss: 0.4\nEpoch 4/10"), Some(0.3));
 }
 

@@ -1,6 +1,9 @@
 //! What monitors would show of a device ahead of time.
 
-use carma_core::{AttemptId, Device, DeviceId, Event, Fraction, Metric, MiB, Owner, PerMetric, ProcessUse, Statistics, Tenant, TenantMemory, WindowSummary};
+use carma_core::{
+    AttemptId, Device, DeviceId, Event, Fraction, Metric, MiB, Owner, PerMetric, ProcessUse, Statistics, Tenant, TenantMemory,
+    WindowSummary,
+};
 
 /// Jobs hold about so much of what is reserved for them.
 const HELD: Fraction = Fraction::clamped(0.9);

@@ -143,7 +143,11 @@ mod tests {
             attempts: 2,
             devices: vec![gpu(0), gpu(1)],
             progress: Some(0.433),
-            ends: Some(PredictedTime { earliest: Seconds::from_secs(1900), likely: Seconds::from_secs(2400), latest: Seconds::from_secs(3000) }),
+            ends: Some(PredictedTime {
+                earliest: Seconds::from_secs(1900),
+                likely: Seconds::from_secs(2400),
+                latest: Seconds::from_secs(3000),
+            }),
             reason: None,
             ..waiting(9, "resnet50_imagenet_bs64", "")
         };

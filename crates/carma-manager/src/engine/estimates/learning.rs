@@ -80,7 +80,11 @@ mod tests {
         let mut job = scheduler.job(JobId(1)).unwrap().clone();
         (job.spec.gpus, job.attained) = (2, Seconds::from_secs(80));
         let took = |job: &Job| took(job, None, Time::from_secs(110));
-        assert_eq!(super::took(&job, Some(Seconds::from_secs(7)), Time::from_secs(110)), Some(Seconds::from_secs(7)), "others slowed it down");
+        assert_eq!(
+            super::took(&job, Some(Seconds::from_secs(7)), Time::from_secs(110)),
+            Some(Seconds::from_secs(7)),
+            "others slowed it down"
+        );
         assert_eq!(took(&job), Some(Seconds::from_secs(10)), "it started from the beginning");
         job.checkpointed_at = Some(Time::from_secs(50));
         assert_eq!(took(&job), Some(Seconds::from_secs(50)));

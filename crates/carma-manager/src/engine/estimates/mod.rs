@@ -10,11 +10,11 @@ mod lengths;
 mod memory;
 
 use self::calibrated::Calibrated;
-pub(crate) use self::lengths::Lengths;
 pub use self::earlier::earlier_need;
+pub(crate) use self::learning::Lesson;
+pub(crate) use self::lengths::Lengths;
 use self::memory::Memory;
 pub(crate) use crate::estimator::Method;
-pub(crate) use self::learning::Lesson;
 pub(crate) use crate::event::JobEstimate as Estimated;
 
 use std::collections::{BTreeSet, HashMap};
@@ -187,7 +187,15 @@ impl Estimates {
         let memory = Memory::open(state.join("history.csv"), shared);
         let calibrated = Calibrated::open(state.join("calibration.csv"));
         let lengths = Lengths::open(state.join("durations.csv"), shared);
-        Ok(Self { memory, calibrated, lengths, settings: settings.clone(), here, on_agents: on_agents.transpose()?, ordered: HashMap::new() })
+        Ok(Self {
+            memory,
+            calibrated,
+            lengths,
+            settings: settings.clone(),
+            here,
+            on_agents: on_agents.transpose()?,
+            ordered: HashMap::new(),
+        })
     }
 
     /// Estimates a job. The result is reported, unless the order is stopped before.
