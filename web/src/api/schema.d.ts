@@ -1203,6 +1203,8 @@ export interface components {
             owner: components["schemas"]["Owner"];
             /** @description The state as one word. */
             phase: components["schemas"]["Phase"];
+            /** @description How far an unfinished job is, and when it is predicted to start and end. */
+            prediction?: components["schemas"]["JobPrediction"];
             /** @description The request. Other users do not see the command and the environment; its user and operators see no secrets. */
             request: components["schemas"]["JobRequest"];
             /** @description The state with its data. */
@@ -1384,6 +1386,18 @@ export interface components {
          * @description A job.
          */
         JobId: number;
+        /** @description How far a job is, and what is predicted of it. What has no basis is unset. */
+        JobPrediction: {
+            /** @description What its length is based on: `its progress and 3 earlier runs of this command`. */
+            basis?: string | null;
+            ends?: null | components["schemas"]["PredictedTime"];
+            /**
+             * Format: double
+             * @description Progress from 0 to 1, as the job reports or prints it.
+             */
+            progress?: number | null;
+            starts?: null | components["schemas"]["PredictedTime"];
+        };
         /** @description A job as its user submitted it. */
         JobRequest: {
             activation?: null | components["schemas"]["Activation"];
@@ -1775,7 +1789,20 @@ export interface components {
             obstacle: "little_gain";
             /**
              * Format: int32
-             * @description What it would add, in percent of a job that has its GPU for itself.
+             * @description What it would add, in percent of a job that has its GPU for itself; negative where total progress would fall.
+             */
+            percent: number;
+        } | {
+            /**
+             * Format: int32
+             * @description The most that is allowed, the more the more jobs wait.
+             */
+            limit: number;
+            /** @enum {string} */
+            obstacle: "predicted_delay";
+            /**
+             * Format: int32
+             * @description The sum of the delays, in percent of the job's length.
              */
             percent: number;
         } | {
@@ -2199,6 +2226,15 @@ export interface components {
             /** @enum {string} */
             kind: "longest";
         };
+        /** @description When something is predicted to happen, from the time of the answer on. Nine of ten real times should be in the interval. */
+        PredictedTime: {
+            /** @description The beginning of the interval. */
+            earliest: components["schemas"]["Seconds"];
+            /** @description The end of the interval. */
+            latest: components["schemas"]["Seconds"];
+            /** @description As likely to be later as to be earlier. */
+            likely: components["schemas"]["Seconds"];
+        };
         /**
          * Format: int32
          * @description Higher goes first; equals go in order of submission.
@@ -2228,6 +2264,7 @@ export interface components {
             attempts: number;
             /** @description Its GPUs. */
             devices: components["schemas"]["DeviceId"][];
+            ends?: null | components["schemas"]["PredictedTime"];
             /** @description Time in this state. */
             for_seconds: components["schemas"]["Seconds"];
             /**
@@ -2244,11 +2281,12 @@ export interface components {
             priority: components["schemas"]["Priority"];
             /**
              * Format: double
-             * @description Progress from 0 to 1, if the job reports it.
+             * @description Progress from 0 to 1, as the job reports or prints it.
              */
             progress?: number | null;
             /** @description Why it waits, or that it holds its GPUs without using them, in a few words. */
             reason?: string | null;
+            starts?: null | components["schemas"]["PredictedTime"];
             /** @description The state of the job. */
             state: components["schemas"]["Phase"];
             /** @description When it was submitted. */
@@ -2419,6 +2457,8 @@ export interface components {
         Settings: {
             /** @description Which jobs may share a GPU. */
             admission?: {
+                /** @description More of it, beyond an estimate whose upper bound is more than 1.4 times the expected peak. */
+                doubt_margin?: number;
                 /** @description Free memory required for a job about which nothing is known. Policy `rr` requires it only with reservations. */
                 floor?: number;
                 /**
@@ -2440,9 +2480,16 @@ export interface components {
                 margin?: number;
                 /** @description Memory reserved for a job counts as used before the job allocates it. */
                 reservations?: boolean;
+                /** @description Reserved memory that a job does not use is given back once its memory has not risen for this long. 0: never. */
+                trim_after?: number;
                 /** @description A GPU with more SM activity or utilisation than this is not shared further. 1: no cap. */
                 utilisation_cap?: number;
             };
+            /**
+             * @description What policy `carma` aims at: all figures, makespan and energy, or completion times and little slowdown.
+             * @enum {string}
+             */
+            aim?: "balanced" | "throughput" | "response";
             /** @description Correction of placements that turn out badly. */
             correction?: {
                 /** @description Correct when growing memory will fill the GPU within this time. 0: never. */
@@ -2452,9 +2499,11 @@ export interface components {
             };
             /** @description Predictions for jobs that share a GPU, and their limits. */
             forecast?: {
+                /** @description Maximum predicted delay of all jobs on a GPU, by one more job, in lengths of this job. Each waiting job per GPU adds 0.5. */
+                delay?: number;
                 /** @description Maximum DRAM activity predicted for a GPU: the sum of its jobs' activities alone. */
                 drama?: number;
-                /** @description Minimum total progress that one more job must add to a GPU, in jobs at full speed. */
+                /** @description Minimum total progress that one more job must add to a GPU, in jobs at full speed. A negative value allows a loss. */
                 gain?: number;
                 /** @description Predictions learn from the progress that jobs report, alone and on shared GPUs. */
                 learn?: boolean;
@@ -2528,6 +2577,8 @@ export interface components {
                 courtesy?: number;
                 /** @description The longest job is next once all other work per GPU is less than this many times its own. 0: never. */
                 critical?: number;
+                /** @description GPUs are kept for the longest job if they are predicted to be free for it within this share of its length, times the GPUs that it leaves to others for each of its own. Less, the more other work there is. 0: never. */
+                drain?: number;
                 /** @description Users take turns by their recent usage, not by their number of jobs. */
                 fair_share?: boolean;
                 /** @description Time between asking a job to stop and killing it. */
@@ -2543,6 +2594,8 @@ export interface components {
                 reserve_after?: number;
                 /** @description Users and groups with a share other than 1. */
                 shares?: unknown;
+                /** @description GPUs that are predicted to be free within its length are kept for the head of the queue once it has waited for this many times its length. 0: never. */
+                stretch?: number;
                 /** @description Assumed runtime of jobs without an estimate. */
                 unknown_duration?: number;
             };
@@ -3051,6 +3104,7 @@ export interface components {
             pools?: string[];
             /** @description The reason, for programs. */
             reason: components["schemas"]["WaitReason"];
+            starts?: null | components["schemas"]["PredictedTime"];
             /** @description Its state. */
             state: components["schemas"]["State"];
             /** @description The reason, as a sentence. */
@@ -3121,6 +3175,7 @@ export type JobDetail = components['schemas']['JobDetail'];
 export type JobEstimate = components['schemas']['JobEstimate'];
 export type JobEvent = components['schemas']['JobEvent'];
 export type JobId = components['schemas']['JobId'];
+export type JobPrediction = components['schemas']['JobPrediction'];
 export type JobRequest = components['schemas']['JobRequest'];
 export type JobSummary = components['schemas']['JobSummary'];
 export type Joules = components['schemas']['Joules'];
@@ -3163,6 +3218,7 @@ export type PoolPause = components['schemas']['PoolPause'];
 export type PoolSettings = components['schemas']['PoolSettings'];
 export type PoolTest = components['schemas']['PoolTest'];
 export type Precedence = components['schemas']['Precedence'];
+export type PredictedTime = components['schemas']['PredictedTime'];
 export type Priority = components['schemas']['Priority'];
 export type ProblemKind = components['schemas']['ProblemKind'];
 export type Queue = components['schemas']['Queue'];
