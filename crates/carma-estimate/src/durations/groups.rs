@@ -1,6 +1,7 @@
 //! Groups of jobs that should take about as long, from the same command line to anything of the same user.
 
 use std::fmt;
+use std::path::Path;
 
 use crate::history::Signature;
 
@@ -185,7 +186,8 @@ impl Groups {
         let model =
             request.model.or_else(|| named(&MODEL)).map(|model| vec![model.to_owned(), named(&DATA).unwrap_or_default().to_owned()]);
         // Up to the script, or up to the first option.
-        let script = words.iter().position(|word| word.option.is_none() && word.value.ends_with(".py"));
+        let script =
+            words.iter().position(|word| word.option.is_none() && Path::new(word.value).extension().is_some_and(|kind| kind == "py"));
         let program = script.map_or_else(|| words.iter().take_while(|word| word.option.is_none()).count(), |script| script + 1);
         let program = words.iter().take(program).map(|word| word.value.to_owned()).collect();
         let user = Signature::of_command(&[], "".as_ref()).on_gpus(request.gpus).of_user(request.user);

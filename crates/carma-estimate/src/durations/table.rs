@@ -34,7 +34,7 @@ impl Durations {
     /// Reads a table that [`Self::write`] wrote.
     pub fn read(table: impl Read) -> Result<Self, DurationsError> {
         let mut reader = csv::Reader::from_reader(table);
-        if reader.headers()? != &HEADER[..] {
+        if reader.headers()?.iter().ne(HEADER) {
             return Err(DurationsError::Header);
         }
         let mut durations = Self::default();

@@ -104,19 +104,15 @@ impl OutputProgress {
         if let Some(epoch) = EpochLine::of_label(&bar) {
             return self.epoch(epoch);
         }
-        let known = self.bars.iter_mut().find(|seen| seen.bar.is_same(&bar));
-        match known {
-            Some(seen) => {
-                seen.repeats |= bar.done < seen.bar.done;
-                (seen.bar, seen.updated) = (bar, self.updates);
+        if let Some(seen) = self.bars.iter_mut().find(|seen| seen.bar.is_same(&bar)) {
+            seen.repeats |= bar.done < seen.bar.done;
+            (seen.bar, seen.updated) = (bar, self.updates);
+        } else {
+            if self.bars.len() == MOST_BARS {
+                // The outermost stays.
+                self.bars.remove(1);
             }
-            None => {
-                if self.bars.len() == MOST_BARS {
-                    // The outermost stays.
-                    self.bars.remove(1);
-                }
-                self.bars.push(SeenBar { bar, repeats: false, updated: self.updates });
-            }
+            self.bars.push(SeenBar { bar, repeats: false, updated: self.updates });
         }
         if let Some(epoch) = &mut self.epoch {
             epoch.within = self.bars.iter().max_by_key(|seen| seen.updated).map_or(0.0, |seen| seen.bar.fraction());

@@ -120,7 +120,9 @@ fn accuracy(what: &'static str, event: Event, first: bool, shown: &[Shown], jobs
         }
         judged_jobs += usize::from(judged);
     }
-    [&mut errors, &mut widths].into_iter().for_each(|values| values.sort_unstable_by(f64::total_cmp));
+    for values in [&mut errors, &mut widths] {
+        values.sort_unstable_by(f64::total_cmp);
+    }
     let count = errors.len();
     Accuracy {
         what,

@@ -64,11 +64,13 @@ mod tests {
         let unknown = Known::new(None, progress(None), 0.0);
         assert_eq!(unknown.basis, None);
         let runs = Known::new(expected(0.1), progress(None), 0.0);
-        assert_eq!((left(&runs), runs.basis.as_deref()), (600.0, Some("2 earlier runs of this command")));
+        assert!((left(&runs) - 600.0).abs() < 1.0);
+        assert_eq!(runs.basis.as_deref(), Some("2 earlier runs of this command"));
         let both = Known::new(expected(0.5), progress(Some(Length::new(seconds(800), 0.05))), 0.0);
         assert!((400.0..430.0).contains(&left(&both)), "{both:?}");
         assert_eq!(both.basis.as_deref(), Some("its progress and 2 earlier runs of this command"));
-        assert_eq!(left(&Known::new(expected(0.1), None, 0.25)), 750.0, "it goes on from a checkpoint");
+        let resumed = Known::new(expected(0.1), None, 0.25);
+        assert!((left(&resumed) - 750.0).abs() < 1.0, "it goes on from a checkpoint");
         assert_eq!(Known::new(expected(1.2), None, 0.0).basis, None);
     }
 }

@@ -25,7 +25,7 @@ use carma_core::{AttemptId, Fraction, Job, JobId, JobSpec, Seconds};
 
 use self::arrivals::Submissions;
 use self::lengths::Known;
-use self::rounds::{Round, Rounds};
+use self::rounds::Round;
 use self::tracks::Tracks;
 use super::decide::Decisions;
 use super::estimates::Lengths;
@@ -63,8 +63,11 @@ impl Predictions {
     pub(crate) fn start(done: impl Fn(Predicted) -> bool + Send + 'static) -> io::Result<Self> {
         let (rounds, orders) = channel::<Round>();
         let run = move || {
-            let rounds = Rounds::default();
-            let _ = orders.iter().map(|round| rounds.run(round)).find(|predicted| !done(predicted.clone()));
+            for round in orders {
+                if !done(round.look_ahead()) {
+                    return;
+                }
+            }
         };
         thread::Builder::new().name("predictions".to_owned()).spawn(run)?;
         let now = Instant::now();

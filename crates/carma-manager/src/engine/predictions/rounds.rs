@@ -1,6 +1,6 @@
 //! Rounds of runs ahead, on a thread of their own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use carma_core::{JobId, Scheduler, Seconds, Time};
@@ -34,7 +34,7 @@ pub(super) struct Round {
 }
 
 /// The result of a round.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub(crate) struct Predicted {
     pub(super) jobs: HashMap<JobId, JobPrediction>,
     pub(super) took: Duration,
@@ -66,26 +66,20 @@ impl Draw {
     }
 }
 
-/// Runs rounds.
-#[derive(Debug, Default)]
-pub(super) struct Rounds;
-
-impl Rounds {
-    pub(super) fn run(&self, round: Round) -> Predicted {
+impl Round {
+    /// Looks ahead as often as there is time for. If even the fewest runs take too long, nothing is predicted.
+    pub(super) fn look_ahead(&self) -> Predicted {
         let began = Instant::now();
-        let first = round.run(Draw { run: 0, of: RUNS[0] });
+        let first = self.run(Draw { run: 0, of: RUNS[0] });
         let runs = RUNS.into_iter().find(|runs| began.elapsed() * u32::try_from(*runs).unwrap_or(u32::MAX) <= MOST_TIME);
         let futures: Vec<Future> = match runs {
-            Some(of) if of == RUNS[0] => std::iter::once(first).chain((1..of).map(|run| round.run(Draw { run, of }))).collect(),
-            Some(of) => (0..of).map(|run| round.run(Draw { run, of })).collect(),
-            // Too much to look at: nothing is shown.
+            Some(of) if of == RUNS[0] => std::iter::once(first).chain((1..of).map(|run| self.run(Draw { run, of }))).collect(),
+            Some(of) => (0..of).map(|run| self.run(Draw { run, of })).collect(),
             None => Vec::new(),
         };
-        Predicted { jobs: round.predictions(&futures), took: began.elapsed() }
+        Predicted { jobs: self.predictions(&futures), took: began.elapsed() }
     }
-}
 
-impl Round {
     fn run(&self, draw: Draw) -> Future {
         const OFTEN_DRAW: u64 = u64::MAX - 2;
         let often = MOST_OFTEN * draw.quantile(OFTEN_DRAW);
@@ -97,7 +91,7 @@ impl Round {
 
     fn predictions(&self, futures: &[Future]) -> HashMap<JobId, JobPrediction> {
         let prediction = |(job, known): (&JobId, &Known)| {
-            let times = |of: fn(&Future) -> &std::collections::BTreeMap<JobId, Time>| {
+            let times = |of: fn(&Future) -> &BTreeMap<JobId, Time>| {
                 let times: Vec<Option<Time>> = futures.iter().map(|future| of(future).get(job).copied()).collect();
                 Range::of(&times, self.now)
             };
