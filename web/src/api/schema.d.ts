@@ -2432,6 +2432,8 @@ export interface components {
         Settings: {
             /** @description Which jobs may share a GPU. */
             admission?: {
+                /** @description More of it, beyond an estimate whose upper bound is more than 1.4 times the expected peak. */
+                doubt_margin?: number;
                 /** @description Free memory required for a job about which nothing is known. Policy `rr` requires it only with reservations. */
                 floor?: number;
                 /**
@@ -2550,7 +2552,7 @@ export interface components {
                 courtesy?: number;
                 /** @description The longest job is next once all other work per GPU is less than this many times its own. 0: never. */
                 critical?: number;
-                /** @description GPUs are kept for the longest job if they are predicted to be free for it within this share of its length. Less, the more other work there is. 0: never. */
+                /** @description GPUs are kept for the longest job if they are predicted to be free for it within this share of its length, times the GPUs that it leaves to others for each of its own. Less, the more other work there is. 0: never. */
                 drain?: number;
                 /** @description Users take turns by their recent usage, not by their number of jobs. */
                 fair_share?: boolean;

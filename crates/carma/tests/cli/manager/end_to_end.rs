@@ -10,7 +10,7 @@ use super::served::Served;
 /// Seven jobs, of which one declares a fifth of the memory it needs.
 const LOAD: &str = "submit,workload,duration\n\
     0,inception_imagenet_bs128,300\n\
-    5,efficientnet_imagenet_bs128,300\n\
+    5,vgg16_imagenet_bs128,300\n\
     90,llama3_width_8layer_wiki_bs1,240\n\
     100,resnet18_cifar100_bs32_50e,300\n\
     110,mobilenet_cifar100_bs64_50e,300\n\
@@ -18,7 +18,7 @@ const LOAD: &str = "submit,workload,duration\n\
     130,resnet34_cifar100_bs64_50e,300\n";
 const DECLARED: &str = "workload,declared\n\
     inception_imagenet_bs128,18500\n\
-    efficientnet_imagenet_bs128,13000\n\
+    vgg16_imagenet_bs128,22500\n\
     llama3_width_8layer_wiki_bs1,5700\n\
     resnet18_cifar100_bs32_50e,900\n\
     mobilenet_cifar100_bs64_50e,700\n\
