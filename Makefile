@@ -196,9 +196,11 @@ release-files: release wheel deb ## Build all files of a release, with a bill of
 	packaging/sbom x86_64-unknown-linux-gnu > $(TARGET)/release-files/carma-$$(packaging/changelog --version).cdx.json
 	cd $(TARGET)/release-files && sha256sum *.tar.gz *.whl *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
-reproducible: release-files ## Build all files of a release once more in another folder, and compare the bytes
-	$(MAKE) release-files TARGET=$(TARGET)/again
-	packaging/same-bytes $(TARGET)/release-files $(TARGET)/again/release-files
+reproducible: release-files ## Build all files of a release once more, in a clone of the commit, and compare the bytes
+	rm -rf $(TARGET)/again && git clone --quiet . $(TARGET)/again
+	mkdir $(TARGET)/again/target && ln -s $(abspath target/zig) $(TARGET)/again/target/zig
+	$(MAKE) -C $(TARGET)/again release-files TARGET=target CARGO_TARGET_DIR=
+	packaging/same-bytes $(TARGET)/release-files $(TARGET)/again/target/release-files
 
 cut-release: ## Commit and tag a release (VERSION), and begin the one after it (NEXT); pushes nothing
 	tools/cut-release $(VERSION) $(NEXT)

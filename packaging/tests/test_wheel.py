@@ -96,6 +96,7 @@ class Wheel(unittest.TestCase):
                 content = archive.read(name)
                 wanted = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
                 self.assertEqual((f"sha256={wanted}", str(len(content))), (digest, size), name)
+            self.assertEqual(1, sum(name.endswith("/LICENSE-MIT") for name in names), "licences are with the metadata alone")
             package = {name for name in names if name.startswith("carma/")}
         wanted = {path.relative_to(ROOT / "python").as_posix() for path in (ROOT / "python/carma").rglob("*.py")}
         self.assertEqual(wanted, package)
