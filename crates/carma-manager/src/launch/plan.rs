@@ -14,7 +14,7 @@ use super::error::PlanError;
 use super::host_facts::Lookup;
 use super::slurm_variables::slurm_variables;
 use crate::attempt::{Order, Terminal, TerminalSize};
-use crate::request::{Image, JobCommand, JobRequest};
+use crate::request::{Image, JobCommand};
 use crate::submission::is_for_slurm;
 
 /// The command of a job.
@@ -176,8 +176,8 @@ mod tests {
     use super::super::checkpoints::CheckpointTerms;
     use super::*;
     use crate::attempt::{HostLimits, RunAs};
+    use crate::request::{Activation, ArrayElement, ContainerEngine, JobRequest};
     use crate::supervise::AttemptFolder;
-    use crate::request::{Activation, ArrayElement, ContainerEngine};
 
     fn request(command: JobCommand) -> JobRequest {
         let mut request = JobRequest::new(command, "/home/ada/my project");

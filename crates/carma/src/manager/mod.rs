@@ -19,6 +19,7 @@ mod show;
 mod started;
 mod status;
 mod text;
+mod usage;
 mod wait;
 mod why;
 
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     /// Show what users have had of the GPUs, and who is next.
     #[command(after_help = shares::HELP)]
     Shares(AnswerArguments),
+    /// Show the jobs, GPU time, energy and fair share of a user.
+    Usage(usage::Arguments),
     /// List the servers of agents, and when their batch jobs end.
     Servers(AnswerArguments),
     /// Print everything about many jobs, as CSV or JSON.
@@ -108,6 +111,7 @@ impl Command {
             Self::History(arguments) => history::run(arguments, output),
             Self::Energy(arguments) => energy::run(arguments, output),
             Self::Shares(arguments) => shares::run(arguments, output),
+            Self::Usage(arguments) => usage::run(arguments, output),
             Self::Servers(arguments) => servers::run(arguments, output),
             Self::Export(arguments) => export::run(arguments, output),
             Self::Drain(arguments) => drain::run(arguments, true, output),

@@ -4,6 +4,7 @@ use carma_core::Seconds;
 
 use super::View;
 use crate::api::{MetricDetail, Status};
+use crate::last_errors;
 use crate::metrics::ORPHANED;
 use crate::store::UnixMillis;
 
@@ -55,6 +56,7 @@ impl View<'_> {
             policy: self.decisions.scheduler().config().mapping.policy.name.to_owned(),
             metrics: MetricDetail::all(),
             jobs: self.counts(),
+            errors: last_errors::last(),
             left_out: self.gpus.left_out().to_vec(),
             not_enforced: self.setup.enforced.missing().into_iter().map(str::to_owned).collect(),
             troubles: troubles.collect(),
