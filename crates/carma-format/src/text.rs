@@ -56,6 +56,12 @@ pub fn wrapped_line(line: &str, width: usize, indent: &str) -> Vec<String> {
     textwrap::wrap(line, plain(width).subsequent_indent(indent)).into_iter().map(std::borrow::Cow::into_owned).collect()
 }
 
+/// A word as a shell reads it back.
+pub fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "-_./:=@%+,".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,6 +29,7 @@ pub mod host;
 mod host_gpus;
 pub mod inspection;
 pub mod judge;
+pub mod last_errors;
 mod last_output;
 pub mod launch;
 pub mod link;

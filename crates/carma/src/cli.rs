@@ -214,3 +214,42 @@ impl Cli {
         Ok(ExitCode::SUCCESS)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::*;
+
+    /// The help texts of a command and of all commands below it, each on one line.
+    fn helps(command: &mut Command) -> Vec<String> {
+        let own = command.render_long_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let below: Vec<String> = command.get_subcommands_mut().flat_map(helps).collect();
+        std::iter::once(own).chain(below).collect()
+    }
+
+    fn find<'a>(command: &'a Command, word: &str) -> Option<&'a Command> {
+        command.get_subcommands().find(|known| known.get_name() == word || known.get_all_aliases().any(|alias| alias == word))
+    }
+
+    #[test]
+    fn help_texts_name_commands_that_exist() {
+        let mut root = Cli::command();
+        root.build();
+        let texts = helps(&mut root);
+        let is_name = |word: &&str| word.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-') && !word.starts_with('-');
+        let mut named = 0;
+        for text in &texts {
+            for (at, begin) in text.match_indices("carma ") {
+                let mut words = text[at + begin.len()..].split([' ', '`', ',', '.', ')', ';', ':']).take_while(|word| is_name(word));
+                let Some(word) = words.next().filter(|word| !word.is_empty()) else { continue };
+                let command = find(&root, word).unwrap_or_else(|| panic!("there is no `carma {word}`: {text}"));
+                if let Some(next) = words.next().filter(|next| command.has_subcommands() && !next.is_empty()) {
+                    assert!(find(command, next).is_some(), "there is no `carma {word} {next}`: {text}");
+                }
+                named += 1;
+            }
+        }
+        assert!(named > 100, "only {named} are named");
+    }
+}

@@ -17,6 +17,7 @@
 //!  GET  /v1/what-if                 WhatIfQuery -> WhatIf         GET  /metrics       (Prometheus)
 //!  POST /v1/notifications/test      [ChannelTest]                 GET  /v1/shares     [ShareRow]
 //!  GET  /v1/policies                PolicyList                    GET  /v1/servers    [ServerDetail]
+//!  GET  /v1/users/{user}            UsageQuery -> UserSummary
 //!  GET, POST /v1/pools              [PoolDetail], NewPool         POST /v1/pools/{pool}, /v1/pools/{pool}/test
 //!  GET  /v1/arrays                  ArrayQuery -> [ArraySummary]  GET  /v1/users      UserQuery -> [UserSummary]
 //! ```
@@ -37,11 +38,13 @@ mod queue;
 mod share;
 mod status;
 mod timeline;
+mod usage;
 mod what_if;
 mod why;
 
 pub use crate::ending::{Ending, EndingClass, OutcomeFilter};
 pub use crate::event::{ByUser, CancelCause, JobEstimate, JobEvent, MemoryPart, uncorrected};
+pub use crate::last_errors::LoggedError;
 pub use crate::notification::{Channel, ChannelTest, Notification, NotifiedEvent, Occasion};
 pub use crate::request::{ArrayPlace, JobChange, JobRequest, Parameter, Submission};
 pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, JobCounts, JobSummary, UserSummary};
@@ -60,5 +63,6 @@ pub use queue::*;
 pub use share::*;
 pub use status::*;
 pub use timeline::*;
+pub use usage::*;
 pub use what_if::*;
 pub use why::*;

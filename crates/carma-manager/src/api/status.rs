@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::configuration::{ManagerSettings, Sources};
+use crate::last_errors::LoggedError;
 use crate::phase::Phase;
 use crate::request::ArrayPlace;
 use crate::units::UnixMillis;
@@ -57,6 +58,9 @@ pub struct Status {
     pub not_enforced: Vec<String>,
     /// Problems for the operator: a full disk, a host short of memory, a lost GPU.
     pub troubles: Vec<String>,
+    /// The last warnings and errors of its log, the latest last.
+    #[serde(default)]
+    pub errors: Vec<LoggedError>,
 }
 
 /// A metric: a share from 0 to 1.

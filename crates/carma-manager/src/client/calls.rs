@@ -22,8 +22,8 @@ use super::streams::{Export, Log};
 use crate::api::{
     ActionResult, ChannelTest, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobAction,
     JobDetail, JobSummary, LogQuery, MAX_ROWS, Me, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery, RecentQuery,
-    RecentSamples, Reloaded, Resubmission, SampleQuery, ServerDetail, ShareRow, Shutdown, Status, Submission, Submitted, WaitQuery, WhatIf,
-    WhatIfQuery, Why,
+    RecentSamples, Reloaded, Resubmission, SampleQuery, ServerDetail, ShareRow, Shutdown, Status, Submission, Submitted, UsageQuery,
+    UserSummary, WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::contact::{self, Contact};
 use crate::places::Places;
@@ -170,6 +170,11 @@ impl Client {
     /// The fair share of users.
     pub fn shares(&mut self) -> Answer<Vec<ShareRow>> {
         self.get("/v1/shares")
+    }
+
+    /// A user's jobs, GPU time, energy and fair share. By name or number.
+    pub fn user(&mut self, user: &str, query: &UsageQuery) -> Answer<UserSummary> {
+        self.get(&with_query(&format!("/v1/users/{}", escaped(user)), query)?)
     }
 
     /// Sums of energy.

@@ -99,6 +99,17 @@ impl<S: Send + Sync> FromRequestParts<S> for JobName {
     }
 }
 
+/// The last part of a path, as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PathPart(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathPart {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        path_part(parts, state).await.map(Self)
+    }
+}
+
 /// The `{gpu}` of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GpuName(pub(super) DeviceId);

@@ -104,6 +104,9 @@ pub(crate) struct Arguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Print the table as CSV.
+    #[arg(long, conflicts_with_all = ["json", "suite"])]
+    csv: bool,
 }
 
 /// Compares, prints the table, writes the report.
@@ -135,7 +138,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         });
         return write_json(&written, output);
     }
-    table::print(&comparison, output)
+    if arguments.csv { table::write_csv(&comparison, output) } else { table::print(&comparison, output) }
 }
 
 fn run_suite(arguments: &Arguments, world: &World, output: &mut impl Write) -> Result<()> {

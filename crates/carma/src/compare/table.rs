@@ -4,6 +4,8 @@ use std::io::Write;
 
 use anyhow::Result;
 use carma_format::{Column, left, right, wrapped, write_table};
+use serde_json::Value;
+
 use carma_sim::{Comparison, ComparisonRow, CurvePoint, spread};
 
 const COLUMNS: [Column; 7] =
@@ -44,6 +46,27 @@ pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<
         writeln!(output, "\n{}", wrapped(caveat))?;
     }
     Ok(())
+}
+
+/// Writes the rows as CSV, each with the seeds, the trace and the version that it comes from.
+pub(super) fn write_csv(comparison: &Comparison, output: &mut impl Write) -> Result<()> {
+    let mut table = csv::Writer::from_writer(output);
+    for row in comparison.rows() {
+        let Value::Object(cells) = serde_json::to_value(&row)? else { continue };
+        let origin = [
+            ("trace", Value::from(comparison.trace.as_str())),
+            ("jobs", comparison.jobs.into()),
+            ("servers", comparison.servers.as_str().into()),
+            ("seeds", comparison.seeds.into()),
+            ("carma", env!("CARGO_PKG_VERSION").into()),
+        ];
+        let cells: Vec<(String, Value)> = cells.into_iter().chain(origin.map(|(name, value)| (name.to_owned(), value))).collect();
+        if row.policy == comparison.rows()[0].policy {
+            table.write_record(cells.iter().map(|(name, _)| name))?;
+        }
+        table.write_record(cells.iter().map(|(_, value)| value.as_str().map_or_else(|| value.to_string(), str::to_owned)))?;
+    }
+    Ok(table.flush()?)
 }
 
 fn row(row: &ComparisonRow) -> [String; 7] {

@@ -6,11 +6,14 @@ use anyhow::Result;
 use carma_core::{Fraction, Metric, MiB, Utilisation};
 use carma_manager::api::{AttemptDetail, HistoryQuery, JobDetail};
 use carma_manager::attempt::Exit;
+use carma_manager::request::JobCommand;
 use carma_manager::store::{Phase, UnixMillis};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
+
+use carma_format::quoted;
 
 use super::common::{Manager, TimeRange, UserFilter};
 use super::text::span;
@@ -108,6 +111,10 @@ row! {
     joules: Option<f64>,
     /// Time of the attempt times its GPUs; a shared GPU counts in full for each job.
     gpu_seconds: Option<f64>,
+    /// The command as a shell reads it; of a script its arguments.
+    command: String,
+    /// The parameters of a sweep: `lr=0.1 seed=3`.
+    parameters: String,
 }
 
 fn rows(job: &JobDetail) -> impl Iterator<Item = Row> {
@@ -151,7 +158,19 @@ fn row(job: &JobDetail, attempt: Option<&AttemptDetail>) -> Row {
         utilisation: utilisation[Metric::Utilisation],
         joules: attempt.and_then(|attempt| attempt.energy).map(|energy| energy.0),
         gpu_seconds: attempt.and_then(gpu_seconds),
+        command: command(&job.request.command),
+        parameters: spaced(
+            job.request.array.iter().flat_map(|element| &element.parameters).map(|(name, value)| format!("{name}={}", quoted(value))),
+        ),
     }
+}
+
+fn command(command: &JobCommand) -> String {
+    let (begin, words) = match command {
+        JobCommand::Program(words) => (None, words),
+        JobCommand::Script { arguments, .. } => (Some("script".to_owned()), arguments),
+    };
+    spaced(begin.into_iter().chain(words.iter().map(|word| quoted(word))))
 }
 
 /// Unset while it runs.

@@ -19,6 +19,7 @@ mod show;
 mod started;
 mod status;
 mod text;
+mod usage;
 mod wait;
 mod why;
 
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     /// Show the fair shares of users.
     #[command(after_help = shares::HELP)]
     Shares(AnswerArguments),
+    /// Show the jobs, GPU time, energy and fair share of a user.
+    Usage(usage::Arguments),
     /// List the servers with an agent.
     #[command(after_help = "Example:\n  carma servers")]
     Servers(AnswerArguments),
@@ -110,6 +113,7 @@ impl Command {
             Self::History(arguments) => history::run(arguments, output),
             Self::Energy(arguments) => energy::run(arguments, output),
             Self::Shares(arguments) => shares::run(arguments, output),
+            Self::Usage(arguments) => usage::run(arguments, output),
             Self::Servers(arguments) => servers::run(arguments, output),
             Self::Export(arguments) => export::run(arguments, output),
             Self::Drain(arguments) => drain::run(arguments, true, output),

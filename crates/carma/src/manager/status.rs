@@ -5,8 +5,10 @@ use std::io::Write;
 use anyhow::Result;
 use carma_manager::api::Status;
 use carma_manager::client::Address;
+use jiff::tz::TimeZone;
 
 use super::common::{AnswerArguments, write_json};
+use super::text::moment;
 use carma_format::printable;
 use carma_format::{count, duration, wrapped};
 
@@ -33,6 +35,10 @@ fn text(status: &Status, address: &Address) -> String {
     let not_enforced = status.not_enforced.join(", ");
     let not_enforced = (!not_enforced.is_empty()).then(|| format!("Limits of jobs that are not enforced here: {not_enforced}."));
     let troubles = status.troubles.iter().map(|trouble| format!("! {trouble}"));
+    let zone = TimeZone::system();
+    let errors = status.errors.iter().map(|error| format!("{} {}", moment(error.at, &zone), error.text));
+    let title = (!status.errors.is_empty()).then(|| "Last warnings and errors:".to_owned());
+    let troubles = troubles.chain(title).chain(errors);
     lines.into_iter().chain(left_out).chain(not_enforced).chain(troubles).map(|line| wrapped(&printable(&line)) + "\n").collect()
 }
 
@@ -66,6 +72,7 @@ mod tests {
             jobs: Counts { running: 3, waiting: 12, held: 1 },
             not_enforced: vec!["cores (--cpus)".to_owned(), "number of processes".to_owned()],
             troubles: vec!["s0/gpu3 is lost".to_owned()],
+            errors: Vec::new(),
         };
         insta::assert_snapshot!("status", text(&status, &Address::Socket("/run/carma/carma.sock".into())));
     }

@@ -140,6 +140,7 @@ mod tests {
             policy: "magm".to_owned(),
             jobs: Counts::default(),
             not_enforced: Vec::new(),
+            errors: Vec::new(),
             troubles: Vec::new(),
         };
         ReportData {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use carma_format::quoted;
+
 /// The words after `carma submit` as a command.
 pub(super) fn as_command(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
@@ -26,12 +28,6 @@ pub(super) fn missing_interpreter(name: &str, text: &str) -> Option<&'static str
         "jl" => Some("julia"),
         _ => None,
     }
-}
-
-/// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "-_./:=@%+,".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]

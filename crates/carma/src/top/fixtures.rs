@@ -119,6 +119,7 @@ fn status(gpus: &[GpuDetail]) -> Status {
         policy: "magm".to_owned(),
         jobs: Counts::default(),
         not_enforced: Vec::new(),
+        errors: Vec::new(),
         troubles: Vec::new(),
     }
 }

@@ -17,6 +17,8 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use carma_format::printable;
+use carma_manager::last_errors::{self, LoggedError};
+use carma_manager::store::UnixMillis;
 
 /// The field of a line's text.
 const MESSAGE: &str = "message";
@@ -104,6 +106,10 @@ impl Subscriber for Log {
     fn event(&self, event: &Event<'_>) {
         let mut fields = Fields::default();
         event.record(&mut fields);
+        if *event.metadata().level() <= Level::WARN {
+            let at = UnixMillis(u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default());
+            last_errors::keep(LoggedError { at, text: fields.message().to_owned() });
+        }
         let line = fields.line(self.format, *event.metadata().level(), Timestamp::now());
         // One write, so that threads do not mix their lines. A full disk must not end the manager.
         let _ = stderr().write_all(line.as_bytes());
@@ -149,6 +155,10 @@ impl Visit for Fields {
 }
 
 impl Fields {
+    fn message(&self) -> &str {
+        self.0.iter().find(|(name, _)| *name == MESSAGE).and_then(|(_, message)| message.as_str()).unwrap_or_default()
+    }
+
     fn line(self, format: LogFormat, level: Level, at: Timestamp) -> String {
         let time = at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ");
         let mut line = match format {
@@ -156,7 +166,7 @@ impl Fields {
             LogFormat::Text => format!("{time} {level:<5} "),
             LogFormat::Journal => format!("<{}>", priority(level)),
         };
-        let message = self.0.iter().find(|(name, _)| *name == MESSAGE).and_then(|(_, message)| message.as_str()).unwrap_or_default();
+        let message = self.message();
         // Text from a job must not look like another line.
         line.push_str(&printable(&message.replace('\n', " ")));
         for (name, value) in self.0.iter().filter(|(name, _)| ![MESSAGE, EVENT].contains(name)) {

@@ -4,6 +4,7 @@ use carma_core::{Enforcement, Seconds};
 
 use super::View;
 use crate::api::{MetricDetail, Status};
+use crate::last_errors;
 use crate::metrics::ORPHANED;
 use crate::store::UnixMillis;
 
@@ -61,6 +62,7 @@ impl View<'_> {
             policy: self.decisions.scheduler().config().mapping.policy.name.to_owned(),
             metrics: MetricDetail::all(),
             jobs: self.counts(),
+            errors: last_errors::last(),
             left_out: self.gpus.left_out().to_vec(),
             not_enforced: self.setup.enforced.missing().into_iter().map(str::to_owned).chain(self.gpu_memory_not_enforced()).collect(),
             troubles: troubles.collect(),

@@ -63,16 +63,7 @@ pub(super) async fn queue(QueryRequest { shared, caller, query }: QueryRequest<Q
 /// The fair share of users. Empty without fair share.
 #[utoipa::path(get, path = "/v1/shares", responses((status = 200, body = Vec<ShareRow>), Refused))]
 pub(super) async fn shares(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<Vec<ShareRow>> {
-    let mut shares = shared.handle.of(caller.uid).shares().await?;
-    // A lookup may go over the network.
-    let named = move || {
-        for share in &mut shares {
-            share.user = user_name(share.uid).unwrap_or_else(|| share.uid.to_string());
-            share.group = group_name(share.gid).unwrap_or_else(|| share.gid.to_string());
-        }
-        shares
-    };
-    shared.blocking.run(caller.uid, named).await.map(Json)
+    shared.shares(&caller).await.map(Json)
 }
 
 /// Jobs, the latest first, at most 1,000 in one answer. The next page is `before` the last job.
@@ -143,6 +134,20 @@ struct ExportPage {
 }
 
 impl Shared {
+    /// The fair share of users, with their names.
+    pub(super) async fn shares(&self, caller: &Caller) -> Result<Vec<ShareRow>, Problem> {
+        let mut shares = self.handle.of(caller.uid).shares().await?;
+        // A lookup may go over the network.
+        let named = move || {
+            for share in &mut shares {
+                share.user = user_name(share.uid).unwrap_or_else(|| share.uid.to_string());
+                share.group = group_name(share.gid).unwrap_or_else(|| share.gid.to_string());
+            }
+            shares
+        };
+        self.blocking.run(caller.uid, named).await
+    }
+
     /// The next few jobs of an export, one per line.
     async fn export_page(&self, caller: &Caller, query: &HistoryQuery, before: Option<JobId>, most: u32) -> Result<ExportPage, Problem> {
         let (filter, user, caller) = (filter(query), caller.uid, caller.clone());

@@ -12,6 +12,7 @@ mod other_events;
 mod resubmit;
 mod submit;
 mod terminal;
+mod users;
 mod what_if;
 
 pub(super) use metrics::{MetricsCache, alone as metrics_alone};
@@ -75,6 +76,7 @@ pub(super) fn api_router() -> OpenApiRouter<Arc<Shared>> {
         .merge(terminal::routes())
         .merge(actions::routes())
         .merge(lists::routes())
+        .merge(users::routes())
         .merge(gpus::routes())
         .merge(cluster::routes())
         .merge(notifications::routes())

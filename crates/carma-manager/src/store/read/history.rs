@@ -76,7 +76,7 @@ impl Conditions {
 
 impl OutcomeFilter {
     /// The condition on the document in column `outcome`: a word, or an object with one field.
-    const fn condition(self) -> &'static str {
+    pub(super) const fn condition(self) -> &'static str {
         match self {
             Self::Succeeded => r#"outcome = '"succeeded"'"#,
             Self::Failed => r#"outcome NOT IN ('"succeeded"', '"cancelled"')"#,

@@ -113,7 +113,13 @@ fn a_job_is_submitted_waited_for_and_looked_at() {
     let table = cli.prints(&["export"]);
     assert!(table.starts_with("job,array,index,name,") && table.lines().nth(1).unwrap().starts_with("1,,,first,"), "{table}");
     assert_eq!(cli.prints(&["export", "--format", "json"]).lines().count(), 1);
+    let row = table.lines().nth(1).unwrap();
+    assert!(row.contains("sh -c 'echo hello; echo oh >&2; exit 3'"), "{row}");
     assert!(cli.prints(&["energy", "--by", "day"]).starts_with("DAY"));
+    let usage = cli.json(&["usage", "--json"]);
+    assert_eq!((&usage["failed"], &usage["succeeded"], &usage["unfinished"]), (&1.into(), &0.into(), &serde_json::json!({})), "{usage}");
+    assert!(cli.prints(&["usage"]).contains("ended      1 job: 0 succeeded, 1 failed, 0 cancelled\n"));
+    assert!(cli.fails(&["usage", "no-such-user"]).0.contains("this host has no user \"no-such-user\""));
     assert!(cli.prints(&["status"]).contains("2 GPUs"));
     assert!(cli.fails(&["show", "99"]).0.contains("there is no job 99"));
     assert!(cli.fails(&["hold", "1"]).0.ends_with("carma: job 1 not held\n"));

@@ -1,0 +1,58 @@
+//! One user: jobs, GPU time, energy and fair share.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use carma_core::UserId;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Refused;
+use crate::api::{Problem, ProblemKind, UsageQuery, UserSummary};
+use crate::serve::Shared;
+use crate::serve::answer::{Answer, UrlQuery};
+use crate::serve::caller::Caller;
+use crate::serve::naming::PathPart;
+use crate::serve::users::{uid_of, user_name};
+use crate::store::{JobsOfUser, Reader, Span};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(user))
+}
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "it stands for its schema alone")]
+struct UserPath {
+    /// The user's name or number.
+    user: String,
+}
+
+/// A user's jobs, GPU time, energy and fair share.
+#[utoipa::path(get, path = "/v1/users/{user}", params(UserPath, UsageQuery), responses((status = 200, body = UserSummary), Refused))]
+pub(super) async fn user(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    PathPart(user): PathPart,
+    UrlQuery(query): UrlQuery<UsageQuery>,
+) -> Answer<UserSummary> {
+    // A lookup may go over the network.
+    let known = shared.blocking.run(caller.uid, move || {
+        let uid = user.parse().ok().or_else(|| uid_of(&user));
+        uid.map(|uid| (uid, user_name(uid).unwrap_or_else(|| uid.to_string()))).ok_or(user)
+    });
+    let unknown = |name: String| ProblemKind::NotFound.because(format!("this host has no user {name:?}"));
+    let (uid, name) = known.await?.map_err(unknown)?;
+    let period = Span { since: query.since, until: query.until };
+    let read = move |reader: &Reader| -> Result<_, Problem> {
+        let user = UserId(uid);
+        Ok((reader.unfinished_by_phase(user)?, reader.jobs_of_user(user, period)?, reader.taken_by_user(user, period)?))
+    };
+    let (unfinished, JobsOfUser { succeeded, failed, cancelled }, (gpu_seconds, energy)) = shared.readers.read(caller.uid, read).await?;
+    let mut shares = shared.shares(&caller).await?;
+    shares.retain(|share| share.uid == uid);
+    let unfinished = unfinished.into_iter().collect();
+    Ok(Json(UserSummary { uid, name, unfinished, succeeded, failed, cancelled, gpu_seconds, energy, shares }))
+}
