@@ -212,6 +212,7 @@ fn kinds(gpus: &[Gpu]) -> String {
 mod tests {
     use carma_core::MiB;
     use carma_gpu::{Capability, LeftOut, Unfit};
+    use carma_manager::supervise::GroupVersion;
 
     use super::*;
 
