@@ -7,8 +7,8 @@ use clap::Command;
 
 /// All visible commands.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Jobs", &["submit", "queue", "show", "why", "logs", "wait", "cancel", "attach", "hold", "release", "requeue", "set"]),
-    ("Queue and history", &["top", "web", "history", "report", "notify", "energy", "shares", "export", "what-if"]),
+    ("Jobs", &["submit", "queue", "show", "why", "logs", "wait", "cancel", "attach", "hold", "release", "requeue", "resubmit", "set"]),
+    ("Queue and history", &["top", "web", "history", "report", "notify", "energy", "usage", "shares", "export", "what-if"]),
     (
         "GPUs and server",
         &["up", "down", "status", "gpus", "doctor", "drain", "resume", "mps", "mig", "servers", "pool", "agent", "metrics"],
