@@ -24,8 +24,8 @@ pub(super) struct Title {
 impl Title {
     /// None where the kernel does not tell.
     pub(super) fn find() -> Option<Self> {
-        let stat = fs::read_to_string("/proc/self/stat").ok()?;
-        let fields: Vec<usize> = stat.rsplit_once(')')?.1.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect();
+        let text = fs::read_to_string("/proc/self/stat").ok()?;
+        let fields: Vec<usize> = text.rsplit_once(')')?.1.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect();
         let at = |field: usize| fields.get(field).copied().filter(|address| *address > 0);
         let (start, arguments_end, end) = (at(ARGUMENTS)?, at(ARGUMENTS + 1)?, at(ENVIRONMENT_END)?);
         Some(Self { start, arguments: arguments_end.checked_sub(start)?, room: end.checked_sub(start)? })
