@@ -143,6 +143,20 @@ test("an action on the first job of an array changes only that job", async () =>
   await session.end();
 });
 
+test("a finished job is submitted again after a question", async context => {
+  const { manager } = set;
+  const { paths } = await manager.get("/v1/openapi.json");
+  if (!paths["/v1/jobs/{job}/resubmit"]) return context.skip("this manager cannot resubmit");
+  const job = await manager.submit("--gpus", "0", "--name", "twice", "--", "true");
+  await manager.reaches(job, "done");
+  const session = await set.session();
+  await session.go(`job/${job}`);
+  await session.press("Resubmit");
+  await session.press(`Resubmit job ${job}`, dialog(session));
+  await session.heading(`Job ${job + 1} twice`).waitFor();
+  await session.end();
+});
+
 test("names and logs are text, whatever is in them", async () => {
   const name = "<img src=x onerror=alert(1)>";
   const script = String.raw`printf '<script>alert(2)</script>\n\033[31mred\033[0m <b>bold</b>\n'; sleep 100000`;

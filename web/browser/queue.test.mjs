@@ -58,7 +58,7 @@ test("reserved and used memory are two columns, run time and total time too, wit
     .getByText(/^≈ .* left$/)
     .waitFor();
   for (const name of ["Run time", "Total time"]) await session.page.locator(".fact dt").getByText(name, { exact: true }).waitFor();
-  await session.page.locator("figure", { hasText: "Memory of this job" }).locator("path.curve").first().waitFor();
+  await session.page.locator("figure", { hasText: "Memory of this job" }).locator("path.curve").first().waitFor({ state: "attached" });
   await session.end();
 });
 

@@ -9,6 +9,7 @@ import { useObservable } from "../lib/observable";
 import { LAUNCHED } from "../lib/words";
 import { mayActFor, myself } from "../live/manager";
 import { ConfirmDialog } from "./dialog";
+import { Resubmit } from "./resubmit";
 
 type JobAction = "cancel" | "hold" | "release" | "requeue" | "priority";
 
@@ -43,7 +44,7 @@ export function JobActions({ job, done }: { job: JobDetail; done: () => void }) 
   const me = useObservable(myself);
   const [requested, setRequested] = useState<JobAction>();
   const [priority, setPriorityText] = useState(String(job.request.schedule?.priority ?? 0));
-  if (job.phase === "done") return null;
+  if (job.phase === "done") return <Resubmit job={job} />;
   if (!mayActFor(me, job.owner.uid)) return <p class="quiet right">Only {job.owner.name} and operators can change this job.</p>;
   const possible = ACTIONS.filter(({ phases }) => phases.includes(job.phase));
   const number = jobNumber(job.id, job.array);

@@ -6,6 +6,7 @@ import { post } from "../api/client";
 import { messageOf } from "../api/request";
 import type { Forecast, Submission } from "../api/schema";
 import { EstimateBars } from "../components/estimate_bars";
+import { Field, TickBox } from "../components/field";
 import { GpuLinks } from "../components/marks";
 import { WhyView } from "../components/why_view";
 import { memory } from "../lib/format";
@@ -125,64 +126,6 @@ export function Submit() {
         {answer && <Answered answer={answer} />}
       </div>
     </>
-  );
-}
-
-interface FieldProps {
-  name: TextField;
-  label: string;
-  value: string;
-  problem: string | undefined;
-  change: (value: string) => void;
-  hint?: string;
-  placeholder?: string;
-  type?: "text" | "number";
-  required?: boolean;
-  /** With more than one line. */
-  rows?: number;
-}
-
-/** A field with its hint, and the message about what is wrong with it. */
-function Field({ name, label, value, problem, change, hint, rows, type = "text", ...rest }: FieldProps) {
-  const described = problem ? `${name}-problem` : hint && `${name}-hint`;
-  const common = {
-    ...rest,
-    id: name,
-    name,
-    value,
-    spellcheck: false,
-    "aria-invalid": problem !== undefined,
-    "aria-describedby": described,
-    onInput: (event: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) => change(event.currentTarget.value),
-  };
-  return (
-    <div class={rows ? "field whole" : "field"}>
-      <label for={name}>{label}</label>
-      {rows ? (
-        <textarea rows={rows} {...common} />
-      ) : type === "number" ? (
-        <input type="number" {...common} />
-      ) : (
-        <input type="text" {...common} />
-      )}
-      {problem ? (
-        <span id={`${name}-problem`} class="field-problem" role="alert">
-          {problem}
-        </span>
-      ) : (
-        <span id={`${name}-hint`} class="hint">
-          {hint}
-        </span>
-      )}
-    </div>
-  );
-}
-
-function TickBox(props: { checked: boolean; change: (checked: boolean) => void; whole?: boolean; children: string }) {
-  return (
-    <label class={props.whole ? "tick-box whole" : "tick-box"}>
-      <input type="checkbox" checked={props.checked} onChange={event => props.change(event.currentTarget.checked)} /> {props.children}
-    </label>
   );
 }
 
