@@ -17,7 +17,7 @@
 //!  GET  /v1/what-if                 WhatIfQuery -> WhatIf         GET  /metrics       (Prometheus)
 //!  POST /v1/notifications/test      [ChannelTest]                 GET  /v1/shares     [ShareRow]
 //!  GET  /v1/policies                PolicyList                    GET  /v1/servers    [ServerDetail]
-//!  GET  /v1/users/{user}            UsageQuery -> UserSummary
+//!  GET  /v1/users/{user}            UsageQuery -> UserUsage
 //!  GET, POST /v1/pools              [PoolDetail], NewPool         POST /v1/pools/{pool}, /v1/pools/{pool}/test
 //!  GET  /v1/arrays                  ArrayQuery -> [ArraySummary]  GET  /v1/users      UserQuery -> [UserSummary]
 //! ```

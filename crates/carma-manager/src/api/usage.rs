@@ -1,14 +1,11 @@
 //! One user: jobs, GPU time, energy and fair share.
 
-use std::collections::BTreeMap;
-
-use carma_core::Seconds;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::ShareRow;
-use crate::phase::Phase;
-use crate::units::{Joules, UnixMillis};
+use crate::rows::UserSummary;
+use crate::units::UnixMillis;
 
 /// The period that sums are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
@@ -23,25 +20,12 @@ pub struct UsageQuery {
     pub until: Option<UnixMillis>,
 }
 
-/// A user's jobs, and what they took.
+/// A user's jobs, use of GPUs and fair share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct UserSummary {
-    /// The user.
-    pub uid: u32,
-    /// The user's name; the number, if the manager's host does not know the user.
-    pub name: String,
-    /// Unfinished jobs by state.
-    pub unfinished: BTreeMap<Phase, u64>,
-    /// Jobs of the period that succeeded.
-    pub succeeded: u64,
-    /// Jobs of the period that ended otherwise, except cancelled ones.
-    pub failed: u64,
-    /// Cancelled jobs of the period.
-    pub cancelled: u64,
-    /// Time on GPUs of attempts of the period, times their GPUs. A shared GPU counts in full for each job.
-    pub gpu_seconds: Seconds,
-    /// Energy of attempts of the period.
-    pub energy: Joules,
+pub struct UserUsage {
+    /// Jobs and use of GPUs.
+    #[serde(flatten)]
+    pub summary: UserSummary,
     /// The fair share, in each group of the user; empty without fair share.
     pub shares: Vec<ShareRow>,
 }

@@ -23,7 +23,7 @@ use crate::api::{
     ActionResult, ChannelTest, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobAction,
     JobDetail, JobSummary, LogQuery, MAX_ROWS, Me, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery, RecentQuery,
     RecentSamples, Reloaded, Resubmission, SampleQuery, ServerDetail, ShareRow, Shutdown, Status, Submission, Submitted, UsageQuery,
-    UserSummary, WaitQuery, WhatIf, WhatIfQuery, Why,
+    UserUsage, WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::contact::{self, Contact};
 use crate::places::Places;
@@ -173,7 +173,7 @@ impl Client {
     }
 
     /// A user's jobs, GPU time, energy and fair share. By name or number.
-    pub fn user(&mut self, user: &str, query: &UsageQuery) -> Answer<UserSummary> {
+    pub fn user(&mut self, user: &str, query: &UsageQuery) -> Answer<UserUsage> {
         self.get(&with_query(&format!("/v1/users/{}", escaped(user)), query)?)
     }
 

@@ -42,8 +42,7 @@ pub use holder::{Holder, HostIdentity, LeaseTiming};
 pub use journal::{JOURNAL_VARIABLE, Journal};
 pub use prune::{Keep, PruneError, Pruned, Retention};
 pub use read::{
-    JobFilter, JobHistory, JobMeta, JobReasons, JobsOfUser, Loaded, NewEvents, OwnedJob, Reader, Span, StoredAttempt, StoredNotification,
-    UnfinishedJob,
+    JobFilter, JobHistory, JobMeta, JobReasons, Loaded, NewEvents, OwnedJob, Reader, Span, StoredAttempt, StoredNotification, UnfinishedJob,
 };
 pub use writer::Ticket;
 

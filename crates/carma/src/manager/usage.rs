@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_manager::api::{UsageQuery, UserSummary};
+use carma_manager::api::{JobCounts, UsageQuery, UserSummary, UserUsage};
 use clap::Args;
 
 use super::common::{AnswerArguments, TimeRange, current_user, write_json};
@@ -27,20 +27,19 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let client = &mut arguments.answer.manager.connect()?;
     let (since, until) = arguments.range.span(client)?;
     let user = arguments.user.clone().unwrap_or_else(|| current_user().0.to_string());
-    let summary = client.user(&user, &UsageQuery { since, until })?;
-    if arguments.answer.json { write_json(&summary, output) } else { Ok(write!(output, "{}", printable_lines(&summary))?) }
+    let usage = client.user(&user, &UsageQuery { since, until })?;
+    if arguments.answer.json { write_json(&usage, output) } else { Ok(write!(output, "{}", printable_lines(&usage))?) }
 }
 
-fn printable_lines(summary: &UserSummary) -> String {
-    let UserSummary { name, unfinished, succeeded, failed, cancelled, gpu_seconds, energy: used, shares, .. } = summary;
-    let states: Vec<String> = unfinished.iter().map(|(phase, jobs)| format!("{jobs} {phase}")).collect();
-    let states = if states.is_empty() { "none unfinished".to_owned() } else { states.join(", ") };
-    let ended = count((succeeded + failed + cancelled) as usize, "job");
+fn printable_lines(usage: &UserUsage) -> String {
+    let UserUsage { summary: UserSummary { name, jobs, gpu_time, energy: used, .. }, shares } = usage;
+    let JobCounts { waiting, held, running, succeeded, failed, out_of_memory, stopped } = jobs;
+    let ended = count((succeeded + failed + out_of_memory + stopped) as usize, "job");
     let mut lines = vec![
         format!("user       {name}"),
-        format!("jobs now   {states}"),
-        format!("ended      {ended}: {succeeded} succeeded, {failed} failed, {cancelled} cancelled"),
-        format!("GPU time   {:.1} h", gpu_seconds.get() / 3600.0),
+        format!("jobs now   {running} running, {waiting} waiting, {held} held"),
+        format!("ended      {ended}: {succeeded} succeeded, {failed} failed, {out_of_memory} out of memory, {stopped} stopped"),
+        format!("GPU time   {:.1} h", gpu_time.get() / 3600.0),
         format!("energy     {}", energy(used.0)),
     ];
     lines.extend(shares.iter().map(|share| {
@@ -52,24 +51,16 @@ fn printable_lines(summary: &UserSummary) -> String {
 
 #[cfg(test)]
 mod tests {
-    use carma_core::Seconds;
-    use carma_manager::store::{Joules, Phase};
+    use carma_core::{Seconds, UserId};
+    use carma_manager::store::Joules;
 
     use super::*;
 
     #[test]
     fn a_user_is_seen_in_a_few_lines() {
-        let summary = UserSummary {
-            uid: 1000,
-            name: "ada".to_owned(),
-            unfinished: [(Phase::Running, 2), (Phase::Queued, 12)].into(),
-            succeeded: 100,
-            failed: 7,
-            cancelled: 1,
-            gpu_seconds: Seconds::from_secs(90_000),
-            energy: Joules(9e6),
-            shares: Vec::new(),
-        };
-        insta::assert_snapshot!("usage", printable_lines(&summary));
+        let jobs = JobCounts { waiting: 12, running: 2, succeeded: 100, failed: 7, stopped: 1, ..JobCounts::default() };
+        let (gpu_time, energy) = (Seconds::from_secs(90_000), Joules(9e6));
+        let summary = UserSummary { user: UserId(1000), name: "ada".to_owned(), jobs, gpu_time, energy };
+        insta::assert_snapshot!("usage", printable_lines(&UserUsage { summary, shares: Vec::new() }));
     }
 }

@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use carma_core::UserId;
+use carma_core::{Seconds, UserId};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Refused;
-use crate::api::{Problem, ProblemKind, UsageQuery, UserSummary};
+use crate::api::{ProblemKind, UsageQuery, UserUsage};
+use crate::rows::{JobCounts, UserSummary};
 use crate::serve::Shared;
 use crate::serve::answer::{Answer, UrlQuery};
 use crate::serve::caller::Caller;
 use crate::serve::naming::PathPart;
 use crate::serve::users::{uid_of, user_name};
-use crate::store::{JobsOfUser, Reader, Span};
+use crate::store::Span;
+use crate::units::Joules;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -31,13 +33,13 @@ struct UserPath {
 }
 
 /// A user's jobs, GPU time, energy and fair share.
-#[utoipa::path(get, path = "/v1/users/{user}", params(UserPath, UsageQuery), responses((status = 200, body = UserSummary), Refused))]
+#[utoipa::path(get, path = "/v1/users/{user}", params(UserPath, UsageQuery), responses((status = 200, body = UserUsage), Refused))]
 pub(super) async fn user(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
     PathPart(user): PathPart,
     UrlQuery(query): UrlQuery<UsageQuery>,
-) -> Answer<UserSummary> {
+) -> Answer<UserUsage> {
     // A lookup may go over the network.
     let known = shared.blocking.run(caller.uid, move || {
         let uid = user.parse().ok().or_else(|| uid_of(&user));
@@ -45,14 +47,11 @@ pub(super) async fn user(
     });
     let unknown = |name: String| ProblemKind::NotFound.because(format!("this host has no user {name:?}"));
     let (uid, name) = known.await?.map_err(unknown)?;
+    let (user, now) = (UserId(uid), shared.handle.now());
     let period = Span { since: query.since, until: query.until };
-    let read = move |reader: &Reader| -> Result<_, Problem> {
-        let user = UserId(uid);
-        Ok((reader.unfinished_by_phase(user)?, reader.jobs_of_user(user, period)?, reader.taken_by_user(user, period)?))
-    };
-    let (unfinished, JobsOfUser { succeeded, failed, cancelled }, (gpu_seconds, energy)) = shared.readers.read(caller.uid, read).await?;
+    let found = shared.readers.read(caller.uid, move |reader| Ok(reader.users(Some(user), period, now)?)).await?.pop();
+    let none = UserSummary { user, name, jobs: JobCounts::default(), gpu_time: Seconds::ZERO, energy: Joules::default() };
     let mut shares = shared.shares(&caller).await?;
     shares.retain(|share| share.uid == uid);
-    let unfinished = unfinished.into_iter().collect();
-    Ok(Json(UserSummary { uid, name, unfinished, succeeded, failed, cancelled, gpu_seconds, energy, shares }))
+    Ok(Json(UserUsage { summary: found.unwrap_or(none), shares }))
 }

@@ -11,14 +11,12 @@ mod notifications;
 mod samples;
 mod stays;
 mod tallies;
-mod usage;
 
 pub use history::{JobFilter, OwnedJob, Span};
 pub use job::{JobHistory, JobReasons, StoredAttempt};
 pub(super) use limit::ReadLimit;
 pub use load::{JobMeta, Loaded, UnfinishedJob};
 pub use notifications::{NewEvents, StoredNotification};
-pub use usage::JobsOfUser;
 
 use std::path::{Path, PathBuf};
 
