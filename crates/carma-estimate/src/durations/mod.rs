@@ -135,7 +135,9 @@ mod tests {
 
     fn after(runs: &[(&str, u64)]) -> Durations {
         let mut durations = Durations::default();
-        runs.iter().for_each(|(line, seconds)| durations.record(groups(line), Seconds::from_secs(*seconds)));
+        for (line, seconds) in runs {
+            durations.record(groups(line), Seconds::from_secs(*seconds));
+        }
         durations
     }
 

@@ -51,7 +51,9 @@ impl EngineState {
     fn attempt_reported(&mut self, report: Report) {
         match report {
             Report::NotLimited { attempt, devices, reason } => {
-                devices.iter().for_each(|device| not_limited(&mut self.decisions, attempt, *device, &reason));
+                for device in &devices {
+                    not_limited(&mut self.decisions, attempt, *device, &reason);
+                }
             }
             Report::Started(attempt) => self.attempts.started(attempt),
             Report::Ran { attempt, ran } => self.ran_without_manager(attempt, ran),

@@ -96,7 +96,9 @@ fn variables(assignment: &Assignment<'_>, lookup: &Lookup) -> BTreeMap<String, S
         }
     }
     if matches!(&assignment.request.command, JobCommand::Script { text, .. } if is_for_slurm(text)) {
-        slurm_variables(assignment, lookup).into_iter().for_each(|(name, value)| drop(set(name, value)));
+        for (name, value) in slurm_variables(assignment, lookup) {
+            set(name, value);
+        }
     }
     for (name, value) in environment(assignment.devices) {
         set(name, value);

@@ -15,9 +15,10 @@ pub(super) fn log_events(changes: &[Change]) {
             _ => None,
         };
         let (event, text) = (new.event.kind(), new.event.text());
-        match new.array {
-            Some(place) => tracing::info!(job = %place, attempt, event, "{text}"),
-            None => tracing::info!(job = new.job.map(|job| job.0), attempt, event, "{text}"),
+        if let Some(place) = new.array {
+            tracing::info!(job = %place, attempt, event, "{text}");
+        } else {
+            tracing::info!(job = new.job.map(|job| job.0), attempt, event, "{text}");
         }
     }
 }

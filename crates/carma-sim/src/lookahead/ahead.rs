@@ -235,7 +235,7 @@ mod tests {
         let spec = JobSpec { priority: carma_core::Priority(5), memory: MemoryNeed::known(MiB(8_000)), ..JobSpec::new(JobId(1 << 40)) };
         let arrivals = vec![(Time::from_secs(500), spec)];
         let future = Lookahead::run(busy(1, 2), half_an_hour, &Assumptions { arrivals, ..Assumptions::default() });
-        assert_eq!(future.starts[&JobId(2)].get(), 3700.0, "after the first and after the one that comes");
+        assert_eq!(future.starts[&JobId(2)], Time::from_secs(3700), "after the first and after the one that comes");
     }
 
     #[test]

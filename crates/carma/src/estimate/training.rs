@@ -46,7 +46,7 @@ pub(crate) struct TrainingArguments {
     /// single, data-parallel:N, distributed:N, zero1:N, zero2:N or zero3:N
     #[arg(long, value_parser = parallel, default_value = "single", hide_default_value = true)]
     parallel: Parallel,
-    /// Train only low-rank adapters (LoRA) of this rank
+    /// Train only low-rank adapters (`LoRA`) of this rank
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..1 << 20))]
     adapters: Option<u64>,
     /// Batch size of a forward pass before training (torchsummary on the GPU: 2)

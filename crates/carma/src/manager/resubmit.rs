@@ -35,7 +35,9 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let mut all = Submitted { jobs: Vec::new(), notes: Vec::new() };
     for name in &arguments.jobs {
         let Submitted { jobs: new, notes } = client.resubmit(name, &resubmission)?;
-        notes.iter().for_each(|note| eprintln!("carma: {}", printable(note)));
+        for note in &notes {
+            eprintln!("carma: {}", printable(note));
+        }
         if !arguments.answer.json {
             let labels = new.iter().map(|job| Ok(client.job(&job.0.to_string())?.label())).collect::<Result<Vec<_>>>()?;
             writeln!(output, "{} is submitted again as {}", printable(name), jobs(&labels))?;

@@ -106,7 +106,7 @@ impl Poller {
             Subject::Job(name) => {
                 let detail = client.job(name).map_err(text).map(|job| {
                     // A job that no longer waits is not an error.
-                    let why = job.state.waiting().and_then(|_| client.why(name).ok());
+                    let why = job.state.waiting().and_then(|_| client.why(name).ok()).map(Box::new);
                     (Box::new(job), why)
                 });
                 Message::Detail(name.clone(), detail)

@@ -8,6 +8,11 @@ use super::world::World;
 use crate::lab::window;
 
 impl World {
+    fn active_at(&self, index: Index) -> Option<Active> {
+        let active = self.active();
+        (!active.is_empty()).then(|| index.get(&active).clone())
+    }
+
     pub(super) fn step(&mut self, step: &Step) {
         match step.clone() {
             Step::Submit(mut spec, after) => {
@@ -22,39 +27,33 @@ impl World {
                 }
             }
             Step::Seen(index, memory) => {
-                let active = self.active();
-                if !active.is_empty() {
-                    self.see(index.get(&active), memory);
+                if let Some(active) = self.active_at(index) {
+                    self.see(&active, memory);
                 }
             }
             Step::Exit(index, verdict) => {
-                let active = self.active();
-                if !active.is_empty() {
-                    self.accepted(Event::JobExited { attempt: index.get(&active).attempt, verdict });
+                if let Some(active) = self.active_at(index) {
+                    self.accepted(Event::JobExited { attempt: active.attempt, verdict });
                 }
             }
             Step::Progress(index, done) => {
-                let active = self.active();
-                if !active.is_empty() {
-                    self.accepted(Event::Progress { attempt: index.get(&active).attempt, done: Fraction::clamped(done) });
+                if let Some(active) = self.active_at(index) {
+                    self.accepted(Event::Progress { attempt: active.attempt, done: Fraction::clamped(done) });
                 }
             }
             Step::Needed(index, memory) => {
-                let active = self.active();
-                if !active.is_empty() {
-                    self.accepted(Event::MemoryNeeded { attempt: index.get(&active).attempt, needed: MiB(memory) });
+                if let Some(active) = self.active_at(index) {
+                    self.accepted(Event::MemoryNeeded { attempt: active.attempt, needed: MiB(memory) });
                 }
             }
             Step::NotLimited(index) => {
-                let active = self.active();
-                if let Some(active) = (!active.is_empty()).then(|| index.get(&active)) {
+                if let Some(active) = self.active_at(index) {
                     let devices = active.placement.devices.iter().map(|granted| granted.device);
                     devices.for_each(|device| self.accepted(Event::NotLimited { attempt: active.attempt, device }));
                 }
             }
             Step::Activity(index, activity) => {
-                let active = self.active();
-                if let Some(active) = (!active.is_empty()).then(|| index.get(&active)) {
+                if let Some(active) = self.active_at(index) {
                     for granted in &active.placement.devices {
                         let attempts = vec![(active.attempt, Fraction::clamped(activity))];
                         self.accepted(Event::ActivitySeen { device: granted.device, attempts });
@@ -86,27 +85,24 @@ impl World {
                 self.event(Event::EstimateReady { job: self.job(index), estimate });
             }
             Step::Checkpoint(index) => {
-                let active = self.active();
-                if !active.is_empty() {
-                    self.accepted(Event::Checkpointed { attempt: index.get(&active).attempt });
+                if let Some(active) = self.active_at(index) {
+                    self.accepted(Event::Checkpointed { attempt: active.attempt });
                 }
             }
             Step::Stall(index, hangs) => {
-                let active = self.active();
-                if !active.is_empty() {
+                if let Some(active) = self.active_at(index) {
                     let since = self.now;
                     let slow = Stall::Slow { since, speed: Fraction::clamped(0.1) };
                     let stall = hangs.map(|hangs| if hangs { Stall::Hanging { since } } else { slow });
-                    self.accepted(Event::StallSeen { attempt: index.get(&active).attempt, stall });
+                    self.accepted(Event::StallSeen { attempt: active.attempt, stall });
                 }
             }
             Step::Forget(index) => {
                 self.event(Event::JobForgotten { job: self.job(index) });
             }
             Step::LaunchFailed(index) => {
-                let active = self.active();
-                if !active.is_empty() {
-                    let attempt = index.get(&active).attempt;
+                if let Some(active) = self.active_at(index) {
+                    let attempt = active.attempt;
                     self.accepted(Event::LaunchFailed { attempt, reason: "no such file".to_owned() });
                 }
             }

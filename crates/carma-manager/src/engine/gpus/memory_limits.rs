@@ -86,10 +86,14 @@ impl Gpus {
         for device in decisions.scheduler().fleet().devices().filter(|device| device.id().server() == LOCAL_SERVER) {
             wanted.extend(device.tenants.iter().filter_map(|tenant| Some(((tenant.attempt, device.id()), tenant.memory_limits()?))));
         }
-        let ended = memory_limits.in_force.extract_if(.., |key, _| !wanted.contains_key(key));
-        for (_, InForce { gpu, group, .. }) in ended {
-            memory_limits.orders.add(OWN, LimitOrder::Clear { gpu, group });
-        }
+        let orders = &memory_limits.orders;
+        memory_limits.in_force.retain(|key, InForce { gpu, group, .. }| {
+            let remains = wanted.contains_key(key);
+            if !remains {
+                orders.add(OWN, LimitOrder::Clear { gpu: gpu.clone(), group: group.clone() });
+            }
+            remains
+        });
         for ((attempt, device), limits) in wanted {
             if memory_limits.in_force.get(&(attempt, device)).is_some_and(|known| known.limits == limits) {
                 continue;

@@ -94,7 +94,7 @@ impl MergedLog {
                 part.extend(piece);
             }
             bytes += part.len() as u64;
-            breaks += part.iter().filter(|byte| **byte == b'\n').count();
+            breaks += part.split(|byte| *byte == b'\n').count() - 1;
             parts.push(part);
             if breaks > lines as usize || bytes >= MAX_SCAN {
                 break;

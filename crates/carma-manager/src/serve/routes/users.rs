@@ -51,7 +51,7 @@ pub(super) async fn user(
     let period = Span { since: query.since, until: query.until };
     let found = shared.readers.read(caller.uid, move |reader| Ok(reader.users(Some(user), period, now)?)).await?.pop();
     let none = UserSummary { user, name, jobs: JobCounts::default(), gpu_time: Seconds::ZERO, energy: Joules::default() };
-    let mut shares = shared.shares(&caller).await?;
-    shares.retain(|share| share.uid == uid);
-    Ok(Json(UserUsage { summary: found.unwrap_or(none), shares }))
+    let mut rows = shared.shares(&caller).await?;
+    rows.retain(|row| row.uid == uid);
+    Ok(Json(UserUsage { summary: found.unwrap_or(none), shares: rows }))
 }

@@ -119,8 +119,8 @@ fn a_job_of_the_history_says_what_its_attempts_used() {
     assert_eq!(used(), (Some(Seconds::from_secs(90)), Some(MiB(3_900)), Some(Joules(12.5))));
     store.write([attempt_ended(job, 2, UnixMillis(NOW.0 + 10_000), 2.5)]).wait().unwrap();
     assert_eq!(used(), (Some(Seconds::from_secs(100)), Some(MiB(3_900)), Some(Joules(15.0))));
-    let user = reader.users(None, Span::default(), UnixMillis(NOW.0 + 5_000)).unwrap().remove(0);
-    assert_eq!((user.gpu_time, user.energy), (Seconds::from_secs(10), Joules(15.0)), "only until now");
+    let summary = reader.users(None, Span::default(), UnixMillis(NOW.0 + 5_000)).unwrap().remove(0);
+    assert_eq!((summary.gpu_time, summary.energy), (Seconds::from_secs(10), Joules(15.0)), "only until now");
 }
 
 #[test]

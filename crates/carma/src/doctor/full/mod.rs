@@ -40,14 +40,12 @@ pub(super) fn run(findings: &[Finding], file: Option<&Path>, output: &mut impl W
 
 fn checks() -> Vec<Check> {
     let mut checks = system::checks();
-    let (driver, world) = match find() {
-        Ok((driver, world)) => (Arc::new(driver), world),
-        Err(_) => {
-            let why = real().err().unwrap_or_else(|| "there is no driver".to_owned());
-            checks.push(Check::failed("driver", "the library of the driver is found, and works", why));
-            return checks;
-        }
+    let Ok((driver, world)) = find() else {
+        let why = real().err().unwrap_or_else(|| "there is no driver".to_owned());
+        checks.push(Check::failed("driver", "the library of the driver is found, and works", why));
+        return checks;
     };
+    let driver = Arc::new(driver);
     checks.extend(system::library(&driver));
     let inventory = match driver.inventory() {
         Ok(inventory) => inventory,

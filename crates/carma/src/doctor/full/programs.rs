@@ -72,7 +72,7 @@ pub(super) fn mps(inventory: &Inventory, program: Option<PathBuf>) -> Vec<Check>
             let servers = control.servers();
             let shown = format!(
                 "limits are read back, {} in {:.1} s",
-                servers.as_ref().map_or_else(|error| error.to_string(), |servers| format!("{} servers", servers.len())),
+                servers.as_ref().map_or_else(ToString::to_string, |servers| format!("{} servers", servers.len())),
                 began.elapsed().as_secs_f64()
             );
             let check = Check::of(servers.is_ok_and(|servers| servers.is_empty()), "MPS", answers, shown);

@@ -31,7 +31,7 @@ pub(crate) enum Message {
     /// Something happened.
     Event(StoredEvent),
     /// The selected job, or why it cannot be shown.
-    Detail(String, Result<(Box<JobDetail>, Option<Why>), String>),
+    Detail(String, Result<(Box<JobDetail>, Option<Box<Why>>), String>),
     /// The end of the selected log, or why it cannot be shown.
     Log(String, Result<Vec<u8>, String>),
     /// The result of an action, as text.

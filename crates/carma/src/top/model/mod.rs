@@ -142,13 +142,13 @@ impl Model {
         self.answers = Some(answers);
     }
 
-    fn show_detail(&mut self, name: &str, detail: Result<(Box<JobDetail>, Option<Why>), String>) {
+    fn show_detail(&mut self, name: &str, detail: Result<(Box<JobDetail>, Option<Box<Why>>), String>) {
         let Some(now) = self.answers.as_ref().map(|answers| answers.status.now) else { return };
         if let Some(Panel::Job(panel)) = &mut self.panel
             && panel.name == name
         {
             panel.lines = match detail {
-                Ok((job, why)) => panel::job_lines(&job, why.as_ref(), now),
+                Ok((job, why)) => panel::job_lines(&job, why.as_deref(), now),
                 Err(why) => vec![why],
             };
         }
