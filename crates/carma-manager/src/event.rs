@@ -95,9 +95,9 @@ pub enum JobEvent {
         #[serde(default)]
         text: String,
     },
-    /// The job hangs or is slow, or gets on again.
+    /// The job hangs or is slow, or makes progress again.
     Stall {
-        /// How; unset: it gets on.
+        /// How; unset: it makes progress.
         stall: Option<Stall>,
         /// The same as text.
         #[serde(default)]

@@ -369,6 +369,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{job}/resubmit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Submits jobs once more, as new jobs with the same request. Only their own user may. The number of an array means all its jobs. */
+        post: operations["resubmit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job}/terminal": {
         parameters: {
             query?: never;
@@ -660,6 +677,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{user}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A user's jobs, GPU time, energy and fair share. */
+        get: operations["user"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/what-if": {
         parameters: {
             query?: never;
@@ -690,6 +724,10 @@ export interface components {
         };
         /** @description The result of an action. It is on the disk. */
         ActionResult: {
+            /** @description The places of those jobs that belong to an array. */
+            arrays?: {
+                [key: string]: components["schemas"]["ArrayPlace"];
+            };
             /** @description Jobs that were changed. */
             done: components["schemas"]["JobId"][];
             /** @description Jobs that could not be changed. */
@@ -725,6 +763,7 @@ export interface components {
         };
         /** @description Which job of its submission a job is: one index of an array, or one combination of a sweep. */
         ArrayElement: {
+            array?: null | components["schemas"]["ArrayId"];
             /**
              * Format: int32
              * @description The index that its user gave it; in a sweep its place, from 0.
@@ -796,11 +835,35 @@ export interface components {
              */
             number: number;
         };
+        BTreeMap: {
+            [key: string]: "default" | {
+                /** @description The preset of this name: its value differs from the default. */
+                preset: string;
+            } | {
+                /** @description The aim of this name: its value differs from that of its preset. */
+                aim: string;
+            } | {
+                /** @description This line of the configuration file. */
+                line: number;
+            } | {
+                /** @description This flag of a command. */
+                flag: string;
+            };
+        };
         /**
          * @description Who is to blame for the end of an attempt.
          * @enum {string}
          */
         Blame: "job" | "neighbours" | "machine" | "orders";
+        /** @description How an attempt used more memory of a GPU than other jobs there could spare. */
+        Borrowing: {
+            /** @description Memory that it used beyond that. */
+            borrowed: components["schemas"]["MiB"];
+            /** @description Memory that was reserved for it. */
+            reserved: components["schemas"]["MiB"];
+            /** @description Memory that was reserved for other jobs, and neither taken by them nor free. */
+            short: components["schemas"]["MiB"];
+        };
         /** @description An action of a user on a job. */
         ByUser: {
             /** @description The user's name. */
@@ -855,6 +918,8 @@ export interface components {
             };
             /** @description All settings of decisions. */
             rules: components["schemas"]["Settings"];
+            /** @description Where the value of each key comes from: `admission.margin`. */
+            sources?: components["schemas"]["BTreeMap"];
             /** @description The settings in the file, without those of its preset. */
             written: components["schemas"]["Settings"];
         };
@@ -1125,9 +1190,11 @@ export interface components {
             array?: null | components["schemas"]["ArrayPlace"];
             /** @description The attempt. */
             attempt: components["schemas"]["AttemptId"];
+            borrowed?: null | components["schemas"]["MiB"];
             energy?: null | components["schemas"]["Joules"];
             /** @description When it was launched. */
             launched: components["schemas"]["UnixMillis"];
+            limit?: null | components["schemas"]["MiB"];
             memory?: null | components["schemas"]["MiB"];
             /** @description The name of the job. */
             name?: string | null;
@@ -1278,6 +1345,8 @@ export interface components {
             /** @description Its attempts. */
             attempts: components["schemas"]["AttemptDetail"][];
             cancelled?: null | components["schemas"]["CancelCause"];
+            /** @description That its declared memory was far off, in a sentence, once it is over. */
+            declaration?: string | null;
             ended?: null | components["schemas"]["UnixMillis"];
             ending?: null | components["schemas"]["Ending"];
             energy?: null | components["schemas"]["Joules"];
@@ -1289,17 +1358,15 @@ export interface components {
             held_by?: string | null;
             /** @description Its number. */
             id: components["schemas"]["JobId"];
+            last_output?: null | components["schemas"]["LastOutput"];
             /** @description How it ended, as text. */
             outcome?: string | null;
             /** @description Its user. */
             owner: components["schemas"]["Owner"];
             /** @description The state as one word. */
             phase: components["schemas"]["Phase"];
-            /**
-             * Format: double
-             * @description Progress from 0 to 1, if the job runs and reports it.
-             */
-            progress?: number | null;
+            /** @description How far an unfinished job is, and when it is predicted to start and end. */
+            prediction?: components["schemas"]["JobPrediction"];
             /** @description The request. Other users do not see the command and the environment; its user and operators see no secrets. */
             request: components["schemas"]["JobRequest"];
             /** @description The state with its data. */
@@ -1440,7 +1507,7 @@ export interface components {
             /** @enum {string} */
             kind: "idle";
         } | {
-            /** @description The job hangs or is slow, or gets on again. */
+            /** @description The job hangs or is slow, or makes progress again. */
             body: {
                 stall?: null | components["schemas"]["Stall"];
                 /** @description The same as text. */
@@ -1490,13 +1557,25 @@ export interface components {
          * @description A job.
          */
         JobId: number;
+        /** @description How far a job is, and what is predicted of it. What has no basis is unset. */
+        JobPrediction: {
+            /** @description What its length is based on: `its progress and 3 earlier runs of this command`. */
+            basis?: string | null;
+            ends?: null | components["schemas"]["PredictedTime"];
+            /**
+             * Format: double
+             * @description Progress from 0 to 1, as the job reports or prints it.
+             */
+            progress?: number | null;
+            starts?: null | components["schemas"]["PredictedTime"];
+        };
         /** @description A job as its user submitted it. */
         JobRequest: {
             activation?: null | components["schemas"]["Activation"];
             array?: null | components["schemas"]["ArrayElement"];
             /** @description The command. */
             command: components["schemas"]["JobCommand"];
-            /** @description The working directory. */
+            /** @description The working directory, as an absolute path. */
             directory: string;
             /** @description Its whole environment. */
             environment?: {
@@ -1516,8 +1595,8 @@ export interface components {
             /** @description What happens when it hangs. */
             on_hang?: components["schemas"]["OnHang"];
             /**
-             * @description A file for a copy of its output; `%j`, `%a`, `%x` and `%u` stand for job, array index, name and user, `%%` for a
-             *     percent sign.
+             * @description A file for a copy of its output; `%j`, `%A`, `%a`, `%x`, `%u` and `%N` stand for job, array, array index, name,
+             *     user and host, `%%` for a percent sign.
              */
             output?: string | null;
             /** @description The resources it needs. */
@@ -1571,6 +1650,13 @@ export interface components {
          * @description Energy.
          */
         Joules: number;
+        /** @description The last lines that a failed attempt printed. */
+        LastOutput: {
+            /** @description The lines. */
+            lines: string[];
+            /** @description The stream with the error. */
+            stream: components["schemas"]["LogStream"];
+        };
         /** @description Why a job was launched where it was. */
         LaunchReason: {
             passed?: null | components["schemas"]["JobId"];
@@ -1583,6 +1669,12 @@ export interface components {
         };
         /** @description What a launch on one device is limited to. */
         Limits: "streams" | {
+            /** @description A plain process that the driver limits: what is reserved is guaranteed, more is borrowed. */
+            driver: {
+                /** @description Most memory it may take. */
+                memory: components["schemas"]["MiB"];
+            };
+        } | {
             /** @description A client of the device's MPS server. */
             mps: {
                 /**
@@ -1600,10 +1692,17 @@ export interface components {
             };
         };
         /**
-         * @description One of a job's two logs.
+         * @description A job's logs.
          * @enum {string}
          */
-        LogStream: "stdout" | "stderr";
+        LogStream: "stdout" | "stderr" | "both";
+        /** @description A warning or an error of the manager's log. */
+        LoggedError: {
+            /** @description When it was logged, by the wall clock. */
+            at: components["schemas"]["UnixMillis"];
+            /** @description The text. */
+            text: string;
+        };
         /** @description The user who sends the request. */
         Me: {
             /** @description The user's name. */
@@ -1687,6 +1786,7 @@ export interface components {
         };
         /** @description An event, for a job's timeline. */
         NewEvent: components["schemas"]["JobEvent"] & {
+            array?: null | components["schemas"]["ArrayPlace"];
             /** @description When. */
             at: components["schemas"]["UnixMillis"];
             job?: null | components["schemas"]["JobId"];
@@ -2025,6 +2125,8 @@ export interface components {
         } | "supervisor_lost" | "server_lost" | "hung" | {
             /** @description It was to run only after a job that did not succeed. */
             dependency_failed: {
+                /** @description Its array and index. */
+                member?: number[] | null;
                 /** @description That job. */
                 on: components["schemas"]["JobId"];
             };
@@ -2333,6 +2435,15 @@ export interface components {
             /** @enum {string} */
             kind: "longest";
         };
+        /** @description When something is predicted to happen, from the time of the answer on. Nine of ten real times should be in the interval. */
+        PredictedTime: {
+            /** @description The beginning of the interval. */
+            earliest: components["schemas"]["Seconds"];
+            /** @description The end of the interval. */
+            latest: components["schemas"]["Seconds"];
+            /** @description As likely to be later as to be earlier. */
+            likely: components["schemas"]["Seconds"];
+        };
         /**
          * Format: int32
          * @description Higher goes first; equals go in order of submission.
@@ -2345,6 +2456,10 @@ export interface components {
         ProblemKind: "invalid" | "unauthenticated" | "forbidden" | "not_found" | "wrong_method" | "conflict" | "too_large" | "limit" | "unavailable" | "internal";
         /** @description Unfinished jobs: running jobs, jobs that wait for GPUs in queue order, jobs that wait for something else, and held jobs. */
         Queue: {
+            /** @description Arrays with unfinished jobs, listed or not. */
+            arrays?: {
+                [key: string]: components["schemas"]["Counts"];
+            };
             /** @description The number of all jobs, listed or not. */
             counts: components["schemas"]["Counts"];
             /** @description The listed jobs. Only the first page says why jobs wait. */
@@ -2362,6 +2477,7 @@ export interface components {
             attempts: number;
             /** @description Its GPUs. */
             devices: components["schemas"]["DeviceId"][];
+            ends?: null | components["schemas"]["PredictedTime"];
             /** @description Time in this state. */
             for_seconds: components["schemas"]["Seconds"];
             /**
@@ -2378,15 +2494,18 @@ export interface components {
             priority: components["schemas"]["Priority"];
             /**
              * Format: double
-             * @description Progress from 0 to 1, if the job reports it.
+             * @description Progress from 0 to 1, as the job reports or prints it.
              */
             progress?: number | null;
             /** @description Why it waits, or that it holds its GPUs without using them, in a few words. */
             reason?: string | null;
+            starts?: null | components["schemas"]["PredictedTime"];
             /** @description The state of the job. */
             state: components["schemas"]["Phase"];
             /** @description When it was submitted. */
             submitted: components["schemas"]["UnixMillis"];
+            /** @description Time since its submission. */
+            total_seconds?: components["schemas"]["Seconds"];
             /**
              * Format: int32
              * @description The number of its user.
@@ -2434,7 +2553,7 @@ export interface components {
         RequeueReason: {
             /** @description Its attempt ended this way, and it is tried again. */
             after: components["schemas"]["Verdict"];
-        } | "requested" | "slot_over" | "moved" | "server_ending" | "hung";
+        } | "requested" | "slot_over" | "moved" | "server_ending" | "borrowed" | "hung";
         /** @description The resources of a job. */
         Resources: {
             /**
@@ -2464,6 +2583,21 @@ export interface components {
             mode?: components["schemas"]["RequestedMode"];
             /** @default null */
             time_limit?: null | components["schemas"]["Seconds"];
+        };
+        /** @description What is different in jobs that are submitted once more. */
+        Resubmission: {
+            /**
+             * @description The values of variables that looked like secrets: the manager no longer has them once a job is over.
+             * @default {}
+             */
+            environment?: {
+                [key: string]: string;
+            };
+            /**
+             * @description Only those jobs of an array that did not succeed.
+             * @default false
+             */
+            failed?: boolean;
         };
         /**
          * @description The states that a held job returns to.
@@ -2509,6 +2643,11 @@ export interface components {
             hold?: boolean;
             /** @default 0 */
             priority?: components["schemas"]["Priority"];
+            /**
+             * @description It is accepted although no GPU or host here could ever run it: it waits for hardware that comes later.
+             * @default false
+             */
+            wait_for_hardware?: boolean;
         };
         /**
          * Format: double
@@ -2593,6 +2732,16 @@ export interface components {
                 memory_horizon?: number;
                 /** @description Correct when a job is slowed down by more than this many times the prediction. 0: never. */
                 slowdown?: number;
+            };
+            /** @description Memory limits of jobs that the driver enforces: driver 615 or later, root, control groups of version 2, no MIG. */
+            enforce?: {
+                /**
+                 * @description How strictly the driver keeps a job to its reserved memory. Unset: soft where the driver can limit memory, off elsewhere.
+                 * @enum {string}
+                 */
+                memory?: "off" | "soft" | "hard";
+                /** @description A job that uses more than reserved is stopped when other jobs of its GPU lack the rest of what is reserved for them. */
+                stop_borrowers?: boolean;
             };
             /** @description Predictions for jobs that share a GPU, and their limits. */
             forecast?: {
@@ -2784,6 +2933,8 @@ export interface components {
              * @description GPUs in use now, counted by the used part of each.
              */
             gpus: number;
+            /** @description The group's name, likewise. */
+            group?: string;
             /**
              * Format: double
              * @description The configured share of the group.
@@ -2809,6 +2960,8 @@ export interface components {
              * @description The user.
              */
             uid: number;
+            /** @description The user's name; the number, if the manager's host does not know the user. */
+            user?: string;
         };
         /**
          * @description How much a job disturbs others on a GPU, in the classes of Lucid.
@@ -2895,6 +3048,8 @@ export interface components {
             draining: boolean;
             /** @description The GPUs are emulated. */
             emulated: boolean;
+            /** @description The last warnings and errors of its log, the latest last. */
+            errors?: components["schemas"]["LoggedError"][];
             /**
              * Format: int32
              * @description Number of GPUs.
@@ -2945,11 +3100,11 @@ export interface components {
             /** @description A description of its GPUs. */
             world: string;
         };
-        /**
-         * @description Why a running attempt is stopped.
-         * @enum {string}
-         */
-        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died" | "server_ending" | "hanging";
+        /** @description Why a running attempt is stopped. */
+        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died" | "server_ending" | "hanging" | {
+            /** @description It borrows memory that is reserved for other jobs; it is to run again with more. */
+            borrows: components["schemas"]["Borrowing"];
+        };
         /** @description An event with its number. */
         StoredEvent: {
             /** @description The event. */
@@ -3005,6 +3160,7 @@ export interface components {
         UnixMinute: number;
         /** @description A change, as clients receive it. */
         Update: {
+            array?: null | components["schemas"]["ArrayPlace"];
             /**
              * Format: int32
              * @description The number of its latest attempt.
@@ -3049,6 +3205,11 @@ export interface components {
             name: string;
             /** @description The user. */
             user: components["schemas"]["UserId"];
+        };
+        /** @description A user's jobs, use of GPUs and fair share. */
+        UserUsage: components["schemas"]["UserSummary"] & {
+            /** @description The fair share, in each group of the user; empty without fair share. */
+            shares: components["schemas"]["ShareRow"][];
         };
         /** @description How busy a GPU is, by metric, as far as known. */
         Utilisation: {
@@ -3150,10 +3311,15 @@ export interface components {
              * @description GPUs wanted.
              */
             gpus: number;
-            /** @description The largest device there is. */
+            /** @description The memory of the largest device. */
             largest: components["schemas"]["MiB"];
             /** @description The most memory a rank needs. */
             memory: components["schemas"]["MiB"];
+            /**
+             * Format: int32
+             * @description The most devices of a server.
+             */
+            most?: number;
             /** @enum {string} */
             reason: "too_large";
         } | {
@@ -3230,6 +3396,7 @@ export interface components {
             pools?: string[];
             /** @description The reason, for programs. */
             reason: components["schemas"]["WaitReason"];
+            starts?: null | components["schemas"]["PredictedTime"];
             /** @description Its state. */
             state: components["schemas"]["State"];
             /** @description The reason, as a sentence. */
@@ -3255,7 +3422,9 @@ export type ArrayPlace = components['schemas']['ArrayPlace'];
 export type ArraySummary = components['schemas']['ArraySummary'];
 export type AttemptDetail = components['schemas']['AttemptDetail'];
 export type AttemptId = components['schemas']['AttemptId'];
+export type BTreeMap = components['schemas']['BTreeMap'];
 export type Blame = components['schemas']['Blame'];
+export type Borrowing = components['schemas']['Borrowing'];
 export type ByUser = components['schemas']['ByUser'];
 export type CancelCause = components['schemas']['CancelCause'];
 export type Channel = components['schemas']['Channel'];
@@ -3302,13 +3471,16 @@ export type JobDetail = components['schemas']['JobDetail'];
 export type JobEstimate = components['schemas']['JobEstimate'];
 export type JobEvent = components['schemas']['JobEvent'];
 export type JobId = components['schemas']['JobId'];
+export type JobPrediction = components['schemas']['JobPrediction'];
 export type JobRequest = components['schemas']['JobRequest'];
 export type JobSummary = components['schemas']['JobSummary'];
 export type Joules = components['schemas']['Joules'];
+export type LastOutput = components['schemas']['LastOutput'];
 export type LaunchReason = components['schemas']['LaunchReason'];
 export type LimitChange = components['schemas']['LimitChange'];
 export type Limits = components['schemas']['Limits'];
 export type LogStream = components['schemas']['LogStream'];
+export type LoggedError = components['schemas']['LoggedError'];
 export type Me = components['schemas']['Me'];
 export type MemoryPart = components['schemas']['MemoryPart'];
 export type MemoryStep = components['schemas']['MemoryStep'];
@@ -3346,6 +3518,7 @@ export type PoolPause = components['schemas']['PoolPause'];
 export type PoolSettings = components['schemas']['PoolSettings'];
 export type PoolTest = components['schemas']['PoolTest'];
 export type Precedence = components['schemas']['Precedence'];
+export type PredictedTime = components['schemas']['PredictedTime'];
 export type Priority = components['schemas']['Priority'];
 export type ProblemKind = components['schemas']['ProblemKind'];
 export type Queue = components['schemas']['Queue'];
@@ -3356,6 +3529,7 @@ export type Reloaded = components['schemas']['Reloaded'];
 export type RequestedMode = components['schemas']['RequestedMode'];
 export type RequeueReason = components['schemas']['RequeueReason'];
 export type Resources = components['schemas']['Resources'];
+export type Resubmission = components['schemas']['Resubmission'];
 export type Resumes = components['schemas']['Resumes'];
 export type RetryBudget = components['schemas']['RetryBudget'];
 export type Schedule = components['schemas']['Schedule'];
@@ -3383,6 +3557,7 @@ export type UnixMinute = components['schemas']['UnixMinute'];
 export type Update = components['schemas']['Update'];
 export type UserId = components['schemas']['UserId'];
 export type UserSummary = components['schemas']['UserSummary'];
+export type UserUsage = components['schemas']['UserUsage'];
 export type Utilisation = components['schemas']['Utilisation'];
 export type UtilisationOverTime = components['schemas']['UtilisationOverTime'];
 export type Verdict = components['schemas']['Verdict'];
@@ -4131,7 +4306,7 @@ export interface operations {
     logs: {
         parameters: {
             query?: {
-                /** @description Standard output or standard error. */
+                /** @description Standard output, standard error, or both. */
                 stream?: components["schemas"]["LogStream"];
                 /** @description Of this attempt; unset: the last. */
                 attempt?: number;
@@ -4227,6 +4402,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ActionResult"];
+                };
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    resubmit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Resubmission"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Submitted"];
                 };
             };
             /** @description An error. Nothing was changed. */
@@ -4902,6 +5117,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UserSummary"][];
+                };
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    user: {
+        parameters: {
+            query?: {
+                /** @description Only what ended at this time or later. */
+                since?: components["schemas"]["UnixMillis"];
+                /** @description Only what ended before this time. */
+                until?: components["schemas"]["UnixMillis"];
+            };
+            header?: never;
+            path: {
+                /** @description The user's name or number. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserUsage"];
                 };
             };
             /** @description An error. Nothing was changed. */

@@ -14,7 +14,7 @@ import { type ColumnOf, ROOMY, Table } from "./table";
 type Kind = "running" | "waiting" | "held";
 type Column = ColumnOf<Listed<QueueRow>>;
 
-const progress = (row: QueueRow) => progressOf({ progress: row.progress, elapsed: row.for_seconds });
+const progress = (row: QueueRow) => progressOf({ progress: row.progress, elapsed: row.for_seconds, predicted: row.ends?.likely });
 const total = ({ submitted }: QueueRow) => (managerNow() - submitted) / 1000;
 /** A number of each job, which an array has not. */
 const ofOne = (text: (row: QueueRow) => string | number) => (listedJobs: Listed<QueueRow>) =>

@@ -86,7 +86,7 @@ function ProgressBar({ job }: { job: JobDetail }) {
   const running = job.attempts.find(({ ended }) => !ended);
   if (!running || !LAUNCHED.includes(job.phase)) return null;
   const elapsed = (now - running.launched) / 1000;
-  const { share, left } = progressOf({ progress: job.progress, elapsed, expected: job.estimate.duration });
+  const { share, left } = progressOf({ progress: job.prediction?.progress, elapsed, predicted: job.prediction?.ends?.likely });
   if (share === undefined && left === undefined) return null;
   return (
     <span class="progress">

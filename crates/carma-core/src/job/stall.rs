@@ -53,7 +53,7 @@ impl fmt::Display for Stall {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnHang {
-    /// It is reported, and goes on.
+    /// Only a report; the job continues.
     #[default]
     Report,
     /// It is stopped, after a checkpoint if it can, and the job runs again.

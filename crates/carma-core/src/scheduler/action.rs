@@ -40,21 +40,21 @@ pub enum Action {
         /// The limit.
         limit: Option<Watts>,
     },
-    /// A job that runs is idle, or works again; nothing is to be done but to tell.
+    /// A running job is idle, or works again. The driver only reports it.
     Idle {
         /// Which.
         job: JobId,
         /// How it is idle; unset: it works again.
         idle: Option<Idle>,
     },
-    /// A job that runs hangs or is slow, or gets on again; nothing is to be done but to tell.
+    /// A running job hangs or is slow, or makes progress again. The driver only reports it.
     Stall {
         /// Which.
         job: JobId,
-        /// How; unset: it gets on.
+        /// How; unset: it makes progress.
         stall: Option<Stall>,
     },
-    /// The job waits again; nothing is to be done but to tell.
+    /// The job waits again. The driver only reports it.
     Requeue {
         /// Which.
         job: JobId,

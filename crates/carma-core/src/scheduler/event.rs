@@ -75,7 +75,7 @@ pub enum Event {
         /// Which.
         device: DeviceId,
     },
-    /// A device has faults: nothing new starts there, and attempts that can checkpoint move elsewhere. Others go on.
+    /// A device has faults: nothing new starts there, and attempts that can checkpoint move elsewhere. Others continue.
     GpuFailing {
         /// Which.
         device: DeviceId,
@@ -218,11 +218,11 @@ pub enum Event {
         /// How far.
         done: Fraction,
     },
-    /// An attempt hangs or is slow, or gets on again.
+    /// An attempt hangs or is slow, or makes progress again.
     StallSeen {
         /// Which attempt.
         attempt: AttemptId,
-        /// How; unset: it gets on.
+        /// How; unset: it makes progress.
         #[serde(default)]
         stall: Option<Stall>,
     },

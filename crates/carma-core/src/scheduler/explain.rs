@@ -82,7 +82,7 @@ impl Scheduler {
     /// scheduler.handle(Event::ServerAttached(ServerSpec::new(ServerId(0))), Time::ZERO)?;
     /// scheduler.handle(Event::JobSubmitted(Box::new(JobSpec::new(JobId(1)))), Time::ZERO)?;
     /// let why = scheduler.explain(JobId(1))?.to_string();
-    /// assert!(why.starts_with("job 1 is too large: it wants 1 GPUs"), "{why}");
+    /// assert!(why.starts_with("job 1 can never start: it needs 1 GPU"), "{why}");
     /// # Ok::<(), carma_core::EventError>(())
     /// ```
     pub fn explain(&self, job: JobId) -> Result<Explanation, EventError> {

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Scheduler;
 use super::cpu_jobs::could_ever_hold;
-use crate::JobId;
 use crate::admission::Demand;
 use crate::config::{OverQuota, QueueOrder};
 use crate::fair_share::Account;
@@ -15,6 +14,7 @@ use crate::mapping;
 use crate::obstacle::Wording;
 use crate::queue::Place;
 use crate::units::{MiB, Seconds, Time, Watts};
+use crate::{JobId, RequestedMode};
 
 /// What holds a job back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,8 +67,11 @@ pub enum WaitReason {
         gpus: u32,
         /// The most memory a rank needs.
         memory: MiB,
-        /// The largest device there is.
+        /// The memory of the largest device.
         largest: MiB,
+        /// The most devices of a server.
+        #[serde(default)]
+        most: u32,
     },
     /// There is no server at all.
     NoServer,
@@ -154,13 +157,15 @@ impl Scheduler {
         }
     }
 
-    /// Why no server could ever run such a job, even if all else ended. Servers that end soon count.
+    /// Why no server could ever run such a job, even if all else ended. Servers that end soon count. GPUs can change their mode, and lost GPUs can
+    /// come back.
     pub fn never_runs(&self, spec: &JobSpec) -> Option<WaitReason> {
-        let job = Job::accept(spec.clone(), Vec::new(), self.sequence + 1, self.clock);
-        let demand = Demand { whenever: true, ..self.demand(&job, self.clock) };
-        if self.fleet.servers().is_empty() {
+        if self.fleet.servers().is_empty() || self.fleet.devices().any(|device| device.lost) {
             return None;
         }
+        let spec = JobSpec { mode: RequestedMode::default(), ..spec.clone() };
+        let job = Job::accept(spec, Vec::new(), self.sequence + 1, self.clock);
+        let demand = Demand { whenever: true, ..self.demand(&job, self.clock) };
         match demand.width() {
             0 => (!could_ever_hold(&self.fleet, &demand)).then_some(WaitReason::TooLargeForHosts { claim: demand.host }),
             _ if mapping::could_ever_fit(&self.fleet, &demand) => None,
@@ -217,6 +222,13 @@ impl Scheduler {
             gpus: job.spec.gpus,
             memory: demand.ranks.first().map(|need| need.alone).unwrap_or_default(),
             largest: self.fleet.largest(),
+            most: self
+                .fleet
+                .servers()
+                .iter()
+                .map(|server| server.devices.iter().filter(|device| device.exists()).count())
+                .max()
+                .unwrap_or(0) as u32,
         }
     }
 
@@ -245,6 +257,10 @@ impl WaitReason {
     }
 }
 
+fn gpus_text(count: u32) -> String {
+    format!("{count} GPU{}", if count == 1 { "" } else { "s" })
+}
+
 impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -261,8 +277,11 @@ impl fmt::Display for WaitReason {
                 f,
                 "can never start: with it alone a server's GPUs would draw {needed}, and the budget is {budget}; raise power.budget, or set power.cap"
             ),
-            Self::TooLarge { gpus, memory, largest } => {
-                write!(f, "is too large: it wants {gpus} GPUs of at least {memory}, and no server has them; the largest has {largest}")
+            Self::TooLarge { gpus, most: 0, .. } => write!(f, "can never start: it needs {}, and no server has a GPU", gpus_text(*gpus)),
+            Self::TooLarge { gpus, memory, largest, most } => {
+                let each = if *memory > MiB::ZERO { format!(" with {memory} each") } else { String::new() };
+                let (needs, most) = (gpus_text(*gpus), gpus_text(*most));
+                write!(f, "can never start: it needs {needs}{each}; a server has at most {most}, and the largest GPU has {largest}")
             }
             Self::NoServer => f.write_str("waits for a server: there is none"),
             Self::ServersEnd { needed: None } => f.write_str("waits for a server: those that could hold it end soon"),

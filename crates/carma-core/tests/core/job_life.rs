@@ -309,7 +309,7 @@ fn an_estimate_changes_what_a_waiting_job_asks_for() {
 fn an_estimate_above_every_gpu_asks_for_the_largest_a_known_need_does_not() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     assert_eq!(lab.submit(known(1, 41_000)), []);
-    let too_large = WaitReason::TooLarge { gpus: 1, memory: MiB(41_000), largest: MiB(40_960) };
+    let too_large = WaitReason::TooLarge { gpus: 1, memory: MiB(41_000), largest: MiB(40_960), most: 1 };
     assert_eq!(lab.scheduler.explain(JobId(1)).unwrap().reason, too_large);
     let estimated = JobSpec { memory: MemoryNeed::estimated(MiB(41_000), MiB(50_000)), ..job(2) };
     assert_eq!(lab.submit(estimated), [(2, vec![0])], "estimates err; it also shows that job 1 blocks no other");

@@ -148,7 +148,7 @@ fn a_job_stays_within_a_server_unless_it_may_span() {
     lab.submit(wide(1, 3, false));
     assert_eq!(lab.state(1).active().unwrap().placement.server, ServerId(1), "the first server that holds all of it");
     assert_eq!(lab.submit(wide(2, 4, false)), []);
-    assert_eq!(lab.scheduler.explain(JobId(2)).unwrap().reason, WaitReason::TooLarge { gpus: 4, memory: MiB(0), largest: A100 });
+    assert_eq!(lab.scheduler.explain(JobId(2)).unwrap().reason, WaitReason::TooLarge { gpus: 4, memory: MiB(0), largest: A100, most: 3 });
     lab.exit(1, Verdict::Succeeded);
     lab.submit(wide(3, 5, true));
     let servers: Vec<u32> = lab.state(3).active().unwrap().placement.devices.iter().map(|granted| granted.device.server().0).collect();

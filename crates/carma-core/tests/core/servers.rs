@@ -217,7 +217,7 @@ fn without_any_server_jobs_wait_until_one_comes() {
     }
     attach(&mut lab, FIRST, None);
     assert_eq!([1, 2, 3].map(|id| on(&lab, id)), [FIRST; 3]);
-    assert!(why(&lab, 4).starts_with("job 4 is too large: it wants 2 GPUs"));
+    assert!(why(&lab, 4).starts_with("job 4 can never start: it needs 2 GPUs"));
     let device = DeviceSpec::new(gpu(1), A100);
     lab.exit(3, Verdict::Succeeded);
     lab.attach(device);

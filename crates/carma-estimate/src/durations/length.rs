@@ -66,7 +66,7 @@ impl Length {
         }
         let before = (logarithm(passed) - self.mean) / self.spread;
         if before >= MOST_DEVIATIONS {
-            // It fits nothing that was seen: it goes on for as long again as it is late, at the median.
+            // It is longer than all earlier runs: at the median, it needs as much time again as it is late.
             return passed + passed.times(share.clamp(0.01, 0.99) / (1.0 - share.clamp(0.01, 0.99)));
         }
         let gone = probability(before);

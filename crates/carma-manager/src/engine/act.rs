@@ -45,7 +45,7 @@ impl EngineState {
                 decisions.note(job, JobEvent::Idle { idle, text: text.to_owned() }, text);
             }
             Action::Stall { job, stall } => {
-                let text = stall.map_or_else(|| "gets on again".to_owned(), |stall| stall.to_string());
+                let text = stall.map_or_else(|| "makes progress again".to_owned(), |stall| stall.to_string());
                 decisions.note(job, JobEvent::Stall { stall, text: text.clone() }, format!("{job} {text}"));
             }
             Action::Finish { job, outcome } => self.finished(job, &outcome),

@@ -11,7 +11,7 @@ use crate::cluster::PoolName;
 use crate::link::{ToAgent, random_name};
 use crate::units::UnixMillis;
 
-/// Waiting jobs that are looked at. More would not lead to more pilots soon.
+/// Waiting jobs that are considered. More would not lead to more pilots soon.
 const LOOKED_AT: usize = 100;
 /// The shortest time before the end of a pilot at which its successor is requested.
 const MIN_LEAD: Seconds = Seconds::from_secs(120);

@@ -8,7 +8,7 @@ use super::state::EngineState;
 const MOST_READ: usize = 50;
 
 impl EngineState {
-    /// Has the present looked at, if that is due.
+    /// Orders a prediction from the present state, if one is due.
     pub(super) fn predict(&mut self) {
         self.predictions.follow(&self.decisions);
         if !self.predictions.is_due(&self.decisions) {

@@ -23,7 +23,7 @@ impl EngineState {
             Input::Attempt(report) => self.attempt_reported(report),
             Input::Gpus(GpuReport::Sampled(samples)) => {
                 self.accounting.sampled(&mut self.decisions, &mut self.gpus, &mut self.attempts, samples);
-                self.look_at_attempts(LOCAL_SERVER);
+                self.check_attempts(LOCAL_SERVER);
                 self.gpus.follow_reservations(&self.decisions, |attempt| self.attempts.group(attempt));
                 self.listeners.sampled(self.decisions.wall());
             }

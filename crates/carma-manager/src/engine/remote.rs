@@ -162,7 +162,7 @@ impl EngineState {
         };
         let samples = samples.into_iter().filter_map(local).collect();
         self.accounting.sampled(&mut self.decisions, &mut self.gpus, &mut self.attempts, samples);
-        self.look_at_attempts(server);
+        self.check_attempts(server);
         self.listeners.sampled(self.decisions.wall());
     }
 

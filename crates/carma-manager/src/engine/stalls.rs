@@ -1,4 +1,4 @@
-//! Looks at the attempts that run, and tells the core which of them hang or are slow.
+//! Checks running attempts, and reports those that hang or are slow to the core.
 
 use carma_core::{Active, AttemptId, Event, Fraction, OnHang, ServerId};
 
@@ -6,16 +6,16 @@ use super::state::EngineState;
 use crate::watch::{Conditions, GpuSign, Look, Signs};
 
 impl EngineState {
-    /// The GPUs of a server were sampled: reads what its attempts report, and looks at each of them.
-    pub(super) fn look_at_attempts(&mut self, server: ServerId) {
+    /// The GPUs of a server were sampled: reads what its attempts report, and checks each of them.
+    pub(super) fn check_attempts(&mut self, server: ServerId) {
         self.attempts.poll(&mut self.decisions, server);
         for attempt in self.attempts.on(server) {
-            self.look_at(attempt);
+            self.check_attempt(attempt);
         }
         self.ask_activity_for_suspects();
     }
 
-    fn look_at(&mut self, attempt: AttemptId) {
+    fn check_attempt(&mut self, attempt: AttemptId) {
         let signs = self.attempts.take_gpu_signs(attempt);
         let Some(job) = self.decisions.job(attempt.job).filter(|job| job.spec.on_hang != OnHang::Ignore) else { return };
         // An attempt that was told to end may be quiet.

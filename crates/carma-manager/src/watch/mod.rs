@@ -1,4 +1,4 @@
-//! Whether a running attempt gets on (pure).
+//! Whether a running attempt makes progress (pure).
 //!
 //! ```text
 //!  GPU activity ─┐
@@ -45,7 +45,7 @@ impl StallWatch {
         Self { hang: HangWatch::new(worked), speed: SpeedWatch::default() }
     }
 
-    /// Takes a look, and returns whether the attempt gets on. `before` is what was last reported.
+    /// Judges the attempt by its latest signs. `before` is what was last reported.
     pub(crate) fn look(&mut self, look: Look, before: Option<Stall>, now: Time, config: &WatchConfig) -> Option<Stall> {
         let progress = look.signs.progress;
         let life = config.hang_after.map_or(Life::Seen, |after| self.hang.look(look.signs, now, after));

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// The state folder of the manager [default: /var/lib/carma for root, otherwise ~/.local/state/carma].
+    /// The state folder of the manager [default: /var/lib/carma (root) or ~/.local/state/carma].
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
     /// Also check each assumption about the driver and the host (about 15 s), and

@@ -13,10 +13,13 @@ use super::{memory, occupy};
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// A GPU falls off the bus: Xid 79, and all its calls fail.
+    #[command(after_help = "Example:\n  carma emu fault lost --gpu 0")]
     Lost(OneGpu),
     /// A lost GPU returns.
+    #[command(after_help = "Example:\n  carma emu fault back --gpu 0")]
     Back(OneGpu),
     /// The driver reports an Xid.
+    #[command(after_help = "Example:\n  carma emu fault xid --gpu 0 --code 79")]
     Xid {
         #[command(flatten)]
         gpu: OneGpu,
@@ -28,6 +31,7 @@ pub(super) enum Command {
         pid: Option<u32>,
     },
     /// Memory errors of a GPU: corrected, or uncorrected (Xid 48; programs on the GPU fail).
+    #[command(after_help = "Example:\n  carma emu fault ecc --gpu 0 --uncorrected")]
     Ecc {
         #[command(flatten)]
         gpu: OneGpu,
@@ -42,8 +46,10 @@ pub(super) enum Command {
         count: u64,
     },
     /// Driver calls hang until this fault is cleared.
+    #[command(after_help = "Example:\n  carma emu fault hang --gpu 0")]
     Hang(Calls),
     /// Driver calls return an NVML error.
+    #[command(after_help = "Example:\n  carma emu fault error --code UNKNOWN --gpu 0")]
     Error {
         /// The name of the error: NOT_SUPPORTED, UNKNOWN, ...
         #[arg(long)]
@@ -52,6 +58,7 @@ pub(super) enum Command {
         calls: Calls,
     },
     /// A GPU runs at half its speed, and the driver reports the reason.
+    #[command(after_help = "Example:\n  carma emu fault throttle --gpu 0 --reason power")]
     Throttle {
         #[command(flatten)]
         gpu: OneGpu,
@@ -60,6 +67,7 @@ pub(super) enum Command {
         reason: Reason,
     },
     /// Memory of a GPU is used by no process.
+    #[command(after_help = "Example:\n  carma emu fault leak --gpu 0 --memory 4GiB")]
     Leak {
         #[command(flatten)]
         gpu: OneGpu,
@@ -68,16 +76,20 @@ pub(super) enum Command {
         memory: u64,
     },
     /// Start an unmanaged process, and print its process number.
+    #[command(after_help = "Example:\n  carma emu fault foreign --gpu 0 --memory 8GiB --smact 0.5")]
     Foreign(occupy::Arguments),
     /// Kill the MPS server of a GPU.
+    #[command(after_help = "Example:\n  carma emu fault mps-crash --gpu 0")]
     MpsCrash(OneGpu),
     /// Clear all faults, or those of one GPU.
+    #[command(after_help = "Example:\n  carma emu fault clear")]
     Clear {
         /// The GPU: its number in PCI order, or its UUID
         #[arg(long)]
         gpu: Option<String>,
     },
     /// List the present faults.
+    #[command(after_help = "Example:\n  carma emu fault list")]
     List,
 }
 
@@ -93,7 +105,6 @@ pub(super) enum Reason {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  carma emu fault lost --gpu 0\n  carma emu fault clear")]
 pub(super) struct OneGpu {
     /// The GPU: its number in PCI order, or its UUID
     #[arg(long)]

@@ -15,8 +15,12 @@ use super::text::jobs;
 use carma_format::count;
 use carma_format::printable;
 
+/// The end of the help of a command that changes jobs.
+pub(super) fn help(verb: &str) -> String {
+    format!("{JOB_NAMES} The number of an array means all its jobs.\n\nExamples:\n  carma {verb} 12 14_3\n  carma {verb} last")
+}
+
 #[derive(Debug, Args)]
-#[command(after_help = format!("{JOB_NAMES} The number of an array means all its jobs."))]
 pub(crate) struct Arguments {
     /// The jobs.
     #[arg(required = true, value_name = "JOB")]

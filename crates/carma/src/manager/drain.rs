@@ -7,8 +7,12 @@ use clap::Args;
 
 use super::common::Manager;
 
+/// The end of the help of both commands.
+pub(super) fn help(verb: &str) -> String {
+    format!("GPU is a number in `carma gpus`, or a name in `carma why`, such as s0/gpu3 or s0/gpu3/mig1.\n\nExample:\n  carma {verb} 3")
+}
+
 #[derive(Debug, Args)]
-#[command(after_help = "GPU is a number in `carma gpus`, or a name in `carma why`, such as s0/gpu3 or s0/gpu3/mig1.")]
 pub(crate) struct Arguments {
     /// The GPUs.
     #[arg(required = true, value_name = "GPU")]

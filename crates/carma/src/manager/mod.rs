@@ -58,10 +58,13 @@ pub(crate) enum Command {
     /// Cancel running or waiting jobs.
     Cancel(action::CancelArguments),
     /// Hold waiting jobs.
+    #[command(after_help = action::help("hold"))]
     Hold(action::Arguments),
     /// Release held jobs.
+    #[command(after_help = action::help("release"))]
     Release(action::Arguments),
     /// Stop running jobs, after a checkpoint if possible, and queue them again.
+    #[command(after_help = action::help("requeue"))]
     Requeue(action::Arguments),
     /// Submit jobs once more, as new jobs.
     Resubmit(resubmit::Arguments),
@@ -82,8 +85,10 @@ pub(crate) enum Command {
     /// Export jobs as CSV or JSON.
     Export(export::Arguments),
     /// Start no new jobs on GPUs; running jobs continue.
+    #[command(after_help = drain::help("drain"))]
     Drain(drain::Arguments),
     /// Use drained GPUs again.
+    #[command(after_help = drain::help("resume"))]
     Resume(drain::Arguments),
     /// Show the state of the manager.
     #[command(after_help = "Example:\n  carma status --json")]

@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn one_channel_is_required_and_all_occasions_are_the_default() {
         let read = |flags: &[&str]| Line::try_parse_from([&["add"], flags].concat()).map(|line| line.arguments.notification());
-        let all = vec![Occasion::Done, Occasion::Failed, Occasion::Recovered, Occasion::Idle];
+        let all = vec![Occasion::Done, Occasion::Failed, Occasion::Recovered, Occasion::Idle, Occasion::Stalled];
         assert_eq!(read(&["--desktop"]).unwrap(), Notification { on: all, by: Channel::Desktop });
         let failed = Notification { on: vec![Occasion::Failed, Occasion::Done], by: Channel::Mail("ada".to_owned()) };
         assert_eq!(read(&["--mail", "ada", "--on", "failed,done"]).unwrap(), failed);

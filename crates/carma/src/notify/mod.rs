@@ -19,12 +19,14 @@ use carma_format::{left, printable, right, write_table};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List your notifications.
+    #[command(after_help = "Example:\n  carma notify list")]
     List(AnswerArguments),
     /// Add a notification: webhook, mail, desktop or command.
     Add(AddArguments),
     /// Remove notifications.
     Remove(RemoveArguments),
     /// Send a test message over all channels.
+    #[command(after_help = "Example:\n  carma notify test")]
     Test(AnswerArguments),
 }
 

@@ -17,16 +17,21 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Add(AddCommand),
     /// List the pools.
+    #[command(after_help = "Example:\n  carma pool list")]
     List(AnswerArguments),
     /// Show a pool, its pilots, and why it requests no pilots.
     Show(ShowArguments),
     /// Request no more pilots. Present pilots continue.
+    #[command(after_help = "Example:\n  carma pool pause gpu")]
     Pause(NameArguments),
     /// Request pilots again.
+    #[command(after_help = "Example:\n  carma pool resume gpu")]
     Resume(NameArguments),
     /// Remove a pool: pending pilots are cancelled, running pilots end with their jobs.
+    #[command(after_help = "Example:\n  carma pool remove gpu")]
     Remove(NameArguments),
     /// Ask the batch system whether it would accept a pilot, and when it would start.
+    #[command(after_help = "Example:\n  carma pool test gpu")]
     Test(NameArguments),
 }
 
@@ -37,7 +42,6 @@ pub(crate) enum AddCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  carma pool pause gpu\n  carma pool test gpu")]
 pub(crate) struct NameArguments {
     /// The pool.
     name: String,

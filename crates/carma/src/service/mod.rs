@@ -25,8 +25,10 @@ pub(crate) enum Command {
     /// Let systemd start the manager now and at every boot.
     Install(InstallArguments),
     /// Stop the manager and remove the service. Running jobs continue.
+    #[command(after_help = "Example:\n  sudo carma service remove")]
     Remove(ScopeArguments),
     /// Show the state of the service.
+    #[command(after_help = "Example:\n  carma service status --user")]
     Status(ScopeArguments),
 }
 
@@ -44,7 +46,6 @@ pub(crate) struct InstallArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  carma service status")]
 pub(crate) struct ScopeArguments {
     /// The service of this user, not of the machine.
     #[arg(long)]

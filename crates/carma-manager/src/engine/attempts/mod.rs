@@ -1,8 +1,8 @@
 //! Active attempts: reports of the executor, and verdicts.
 
 mod checkpoints;
-mod looks;
 mod order;
+mod signs;
 mod verdict;
 
 use std::collections::{BTreeSet, HashMap};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use carma_core::{AttemptId, Event, Fraction, JobId, ServerId, Signal};
 
 use self::checkpoints::CheckpointWatch;
-use self::looks::Looks;
+use self::signs::ProgressSigns;
 use super::decide::Decisions;
 use crate::executor::{Adopted, Executor, StartOrder};
 use crate::store::{StoredAttempt, UnixMillis};
@@ -31,7 +31,7 @@ pub(crate) struct ActiveAttempt {
     /// All its processes that were observed on GPUs.
     pids: BTreeSet<u32>,
     checkpoints: Option<CheckpointWatch>,
-    looks: Looks,
+    signs: ProgressSigns,
     /// Why the host could not start it yet.
     delayed: Option<String>,
 }
@@ -64,8 +64,8 @@ impl Attempts {
 
     /// An attempt is to be launched.
     pub(crate) fn add(&mut self, attempt: AttemptId, server: ServerId, launched: UnixMillis) {
-        let (pids, looks) = (BTreeSet::new(), Looks::default());
-        let active = ActiveAttempt { launched, server, started: false, pids, checkpoints: None, looks, delayed: None };
+        let (pids, signs) = (BTreeSet::new(), ProgressSigns::default());
+        let active = ActiveAttempt { launched, server, started: false, pids, checkpoints: None, signs, delayed: None };
         self.active.insert(attempt, active);
     }
 

@@ -32,7 +32,7 @@ use super::estimates::Lengths;
 pub(crate) use range::{JobPrediction, Range};
 pub(crate) use rounds::Predicted;
 
-/// Waiting jobs that are looked at, the first of the queue.
+/// Waiting jobs that are simulated: the first of the queue.
 pub(crate) const WAITING: usize = 200;
 /// Time between two rounds if nothing has changed: progress changes all the time.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -108,7 +108,7 @@ impl Predictions {
         !self.is_busy && now >= self.next && (decisions.changes() != self.changes || now >= self.next_unchanged)
     }
 
-    /// Has the present looked at.
+    /// Orders a prediction from the present state.
     pub(crate) fn order(&mut self, decisions: &Decisions, lengths: &Lengths) {
         let now = Instant::now();
         (self.changes, self.next_unchanged) = (decisions.changes(), now + PERIOD);

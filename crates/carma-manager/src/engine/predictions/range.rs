@@ -27,7 +27,7 @@ pub(crate) struct JobPrediction {
 }
 
 impl Range {
-    /// From when it happened in each run; unset in a run: not within what was looked at. None if the runs say too little.
+    /// From when it happened in each run; unset in a run: not within the simulated time. None if the runs say too little.
     pub(super) fn of(runs: &[Option<Time>], now: Time) -> Option<Self> {
         let mut waits: Vec<f64> = runs.iter().map(|time| time.map_or(f64::INFINITY, |time| (time - now).get())).collect();
         waits.sort_unstable_by(f64::total_cmp);

@@ -112,7 +112,7 @@ impl Shared {
     pub(super) async fn could_ever_run(&self, caller: &Caller, jobs: &ValidJobs) -> Result<(), Problem> {
         let Some(first) = jobs.requests().first().filter(|job| !job.schedule.wait_for_hardware) else { return Ok(()) };
         match self.handle.of(caller.uid).never_runs(caller.owner(), first.clone()).await? {
-            Some(why) => Err(ProblemKind::Invalid.because(format!("{why}; --wait-for-hardware submits it all the same"))),
+            Some(why) => Err(ProblemKind::Invalid.because(format!("{why}; add --wait-for-hardware to submit it nevertheless"))),
             None => Ok(()),
         }
     }

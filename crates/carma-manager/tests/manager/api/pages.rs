@@ -15,6 +15,7 @@ fn with_jobs(lab: &Lab) -> BTreeSet<u64> {
     held["schedule"] = json!({ "hold": true });
     let mut wide = job("wide");
     wide["resources"] = json!({ "gpus": 1, "cpus": 1 });
+    wide["schedule"]["wait_for_hardware"] = json!(true);
     let jobs =
         [lab.submit(&job("plain"), Some(&indices)), lab.submit(&held, Some(&indices[..700])), lab.submit(&wide, Some(&indices[..300]))];
     jobs.into_iter().flatten().collect()

@@ -24,7 +24,8 @@ fn jobs_are_submitted_named_and_ended() {
     assert_eq!(lab.get("/v1/queue")["jobs"].as_array().unwrap().len(), 4);
 
     let one = lab.post(&format!("/v1/jobs/{}_7/cancel", array[0]), &json!({}));
-    assert_eq!(one, json!({ "done": [array[2]] }));
+    let name = json!({ array[2].to_string(): { "array": array[0], "index": 7 } });
+    assert_eq!(one, json!({ "done": [array[2]], "arrays": name }));
     let all = lab.post("/v1/jobs/last/cancel", &json!({}));
     assert_eq!(all["done"], json!([array[0], array[1]]));
     assert_eq!(all["not_done"][0]["job"], array[2]);
@@ -136,7 +137,7 @@ fn numbers_that_would_not_read_back_are_refused_and_the_largest_others_do() {
     let lab = Lab::new();
     let with = |begin: u64, time: f64, memory: u64| {
         let mut job = job("far");
-        job["schedule"] = json!({ "begin": begin });
+        job["schedule"] = json!({ "begin": begin, "wait_for_hardware": true });
         job["resources"] = json!({ "gpus": 0, "time_limit": time, "host_memory": memory });
         job
     };

@@ -40,6 +40,7 @@ fn every_flag_arrives() {
         ("retries", "2"),
         ("oom-retries", "1"),
         ("checkpoint", ""),
+        ("on-hang", "restart"),
     ];
     let unsaid = KEYS.iter().map(|key| key.name).filter(|name| !said.iter().any(|(said, _)| said == name));
     assert_eq!(unsaid.collect::<Vec<_>>(), ["interactive", "idle", "conda", "param"], "those that go with no array or venv");

@@ -159,7 +159,9 @@ fn training_runs_on_the_gpus_of_the_allocation() {
 fn without_any_gpu_in_the_allocation_jobs_for_the_cpu_run() {
     let mut up = allocated(&[("CUDA_VISIBLE_DEVICES", "")]);
     up.start();
-    let waits = up.submit(large(&up, "true"));
+    let mut later = large(&up, "true");
+    later.schedule.wait_for_hardware = true;
+    let waits = up.submit(later);
     assert_eq!(up.wait_until_done(up.submit(up.shell_job("true"))).outcome(), Some(&Outcome::Succeeded));
     assert!(up.client().job(&waits.0.to_string()).unwrap().outcome().is_none());
     assert!(status(&up).contains("0 GPUs"), "{}", status(&up));

@@ -117,8 +117,9 @@ fn a_job_is_submitted_waited_for_and_looked_at() {
     assert!(row.contains("sh -c 'echo hello; echo oh >&2; exit 3'"), "{row}");
     assert!(cli.prints(&["energy", "--by", "day"]).starts_with("DAY"));
     let usage = cli.json(&["usage", "--json"]);
-    assert_eq!((&usage["failed"], &usage["succeeded"], &usage["unfinished"]), (&1.into(), &0.into(), &serde_json::json!({})), "{usage}");
-    assert!(cli.prints(&["usage"]).contains("ended      1 job: 0 succeeded, 1 failed, 0 cancelled\n"));
+    let jobs = &usage["jobs"];
+    assert_eq!((&jobs["failed"], &jobs["succeeded"], &jobs["running"]), (&1.into(), &0.into(), &0.into()), "{usage}");
+    assert!(cli.prints(&["usage"]).contains("ended      1 job: 0 succeeded, 1 failed, 0 out of memory, 0 stopped\n"));
     assert!(cli.fails(&["usage", "no-such-user"]).0.contains("this host has no user \"no-such-user\""));
     assert!(cli.prints(&["status"]).contains("2 GPUs"));
     assert!(cli.fails(&["show", "99"]).0.contains("there is no job 99"));
@@ -163,8 +164,12 @@ fn jobs_are_cancelled_by_filters_and_submitted_again() {
 fn a_job_that_can_never_run_here_is_refused() {
     let cli = CliManager::new();
     let (refused, _) = cli.fails(&["submit", "--gpus", "8", "--", "true"]);
-    assert!(refused.contains("the job is too large: it wants 8 GPUs") && refused.contains("--wait-for-hardware"), "{refused}");
-    assert!(cli.fails(&["submit", "--mem", "50GiB", "--", "true"]).0.contains("the largest has 40"));
+    assert!(
+        refused.contains("the job can never start: it needs 8 GPUs; a server has at most 2 GPUs")
+            && refused.contains("--wait-for-hardware"),
+        "{refused}"
+    );
+    assert!(cli.fails(&["submit", "--mem", "50GiB", "--", "true"]).0.contains("the largest GPU has 40"));
     assert!(cli.prints(&["submit", "--gpus", "8", "--wait-for-hardware", "--", "true"]).starts_with("job 1"));
     assert!(cli.fails(&["submit", "--gpus", "0", "--host-mem", "900TiB", "--", "true"]).0.contains("can never start"));
 }

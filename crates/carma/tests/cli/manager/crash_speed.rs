@@ -16,6 +16,7 @@ fn a_manager_with_ten_thousand_waiting_jobs_is_back_soon() {
     let mut job = up.shell_job("true");
     // There are no GPUs here, so that they wait.
     job.resources.gpus = 1;
+    job.schedule.wait_for_hardware = true;
     let submit = Submission { array: Some((0..JOBS).collect()), ..one(job) };
     assert_eq!(up.client().submit(&submit).unwrap().jobs.len() as u32, JOBS);
     up.kill();

@@ -58,7 +58,7 @@ fn a_lease_on_a_progress_file_does_not_delay_the_manager_or_the_end_of_a_job() {
 #[test]
 fn a_huge_sparse_log_does_not_delay_other_requests() {
     let manager = need!(SharedManager::start());
-    let job = manager.submits(ADA, &["--", "true"]);
+    let job = manager.submits(ADA, &["--", "echo", "output"]);
     manager.0.wait_until_done(job);
     File::options().write(true).open(&logs(&manager, job)[0]).unwrap().set_len(8 << 40).unwrap();
     let socket = manager.0.places().socket;
@@ -80,13 +80,13 @@ fn a_huge_sparse_log_does_not_delay_other_requests() {
 #[test]
 fn a_user_cannot_open_the_logs_and_reads_them_through_the_manager() {
     let manager = need!(SharedManager::start());
-    let job = manager.submits(ADA, &["--", "sh", "-c", "echo output"]);
+    let job = manager.submits(ADA, &["--", "sh", "-c", "echo output; echo error >&2"]);
     manager.0.wait_until_done(job);
     for log in logs(&manager, job) {
         let data = fs::metadata(&log).unwrap();
         assert_eq!((data.uid(), data.mode() & 0o777), (0, 0o600), "{log}");
     }
-    let output = manager.run_as(ADA, &["logs", &job.0.to_string()]);
+    let output = manager.run_as(ADA, &["logs", "--stdout", &job.0.to_string()]);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "output\n");
 }
 

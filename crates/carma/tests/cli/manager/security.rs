@@ -136,7 +136,7 @@ fn users_cannot_read_or_change_jobs_of_others() {
 #[test]
 fn jobs_run_as_whoever_submitted_them_and_see_nothing_of_others() {
     let manager = need!(SharedManager::start());
-    let adas = manager.submits(ADA, &["--env", "API_TOKEN=s3cret", "--", "sh", "-c", "echo confidential"]);
+    let adas = manager.submits(ADA, &["--env", "API_TOKEN=s3cret", "--", "sh", "-c", "echo confidential; echo warning >&2"]);
     assert_eq!(manager.0.wait_until_done(adas).outcome(), Some(&Outcome::Succeeded));
     let state = manager.0.state();
     let script = format!(
@@ -154,7 +154,7 @@ fn jobs_run_as_whoever_submitted_them_and_see_nothing_of_others() {
     let bobs = manager.submits(BOB, &["look.sh"]);
     let over = manager.0.wait_until_done(bobs);
     assert!(over.outcome().is_some(), "a script is reached by its user");
-    let seen = text(&manager.run_as(BOB, &["logs", &bobs.0.to_string()]).stdout);
+    let seen = text(&manager.run_as(BOB, &["logs", "--stdout", &bobs.0.to_string()]).stdout);
     assert_eq!(seen, format!("{BOB}\n{BOB}\n{BOB}\n"), "{:?}", over.outcome());
     assert_eq!(over.owner.uid, BOB);
     // The user comes from the socket, not from the request.

@@ -1,4 +1,4 @@
-//! What is remembered of an attempt to see whether it gets on.
+//! The signs of progress of each attempt.
 
 use std::collections::HashMap;
 
@@ -9,9 +9,9 @@ use crate::configuration::WatchConfig;
 use crate::executor::Executor;
 use crate::watch::{GpuSign, Look, StallWatch};
 
-/// The looks at one attempt.
+/// The signs of one attempt.
 #[derive(Debug, Default)]
-pub(super) struct Looks {
+pub(super) struct ProgressSigns {
     /// What its GPUs did for it in the last samples.
     gpus: HashMap<DeviceId, GpuSign>,
     watch: Option<StallWatch>,
@@ -21,16 +21,16 @@ impl Attempts {
     /// What a GPU did for an attempt in a sample.
     pub(crate) fn gpu_seen(&mut self, attempt: AttemptId, device: DeviceId, sign: GpuSign) {
         if let Some(active) = self.active.get_mut(&attempt) {
-            active.looks.gpus.insert(device, sign);
+            active.signs.gpus.insert(device, sign);
         }
     }
 
     /// What its GPUs did for it since the last call. A GPU that was not sampled is missing.
     pub(crate) fn take_gpu_signs(&mut self, attempt: AttemptId) -> HashMap<DeviceId, GpuSign> {
-        self.active.get_mut(&attempt).map(|active| std::mem::take(&mut active.looks.gpus)).unwrap_or_default()
+        self.active.get_mut(&attempt).map(|active| std::mem::take(&mut active.signs.gpus)).unwrap_or_default()
     }
 
-    /// Takes a look at an attempt, if it runs. Returns whether it hangs or is slow; otherwise what was known `before`.
+    /// Judges an attempt, if it runs. Returns whether it hangs or is slow; otherwise what was known `before`.
     pub(crate) fn look(
         &mut self,
         attempt: AttemptId,
@@ -41,13 +41,13 @@ impl Attempts {
         look: impl FnOnce(&dyn Executor) -> Look,
     ) -> Option<Stall> {
         let Some(active) = self.active.get_mut(&attempt).filter(|active| active.started) else { return before };
-        let watch = active.looks.watch.get_or_insert_with(|| StallWatch::new(worked || before.is_some()));
+        let watch = active.signs.watch.get_or_insert_with(|| StallWatch::new(worked || before.is_some()));
         watch.look(look(self.executor.as_ref()), before, now, config)
     }
 
     /// Whether the activity of processes would tell if an attempt hangs.
     pub(crate) fn has_suspects(&self, now: Time, config: &WatchConfig) -> bool {
-        let watches = self.active.values().filter_map(|active| active.looks.watch.as_ref());
+        let watches = self.active.values().filter_map(|active| active.signs.watch.as_ref());
         watches.into_iter().any(|watch| watch.needs_activity(now, config))
     }
 }
