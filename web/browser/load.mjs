@@ -7,11 +7,11 @@ const LONG = 100_000;
 /** Name, workload, requested memory, and emulated seconds. */
 const TRAINING = [
   { name: "inception", workload: "inception_imagenet_bs128", ask: "18500MiB", seconds: LONG },
-  { name: "resnet50", workload: "resnet50_imagenet_bs128", ask: "14GiB", seconds: LONG, progress: 0.37 },
+  { name: "xception", workload: "xception_imagenet_bs128", ask: "22GiB", seconds: LONG, progress: 0.37 },
   { name: "vgg16", workload: "vgg16_imagenet_bs128", ask: "22GiB", seconds: LONG },
   { name: "bert-base", workload: "bert_base_wiki_bs32", ask: "21GiB", seconds: 400 },
 ];
-/** It requests a fifth of what it needs: it runs out of memory and is restarted with more. */
+/** It requests a fifth of what it needs. Beside none of the jobs above is there room for it, so it runs out of memory and is restarted with more. */
 export const TOO_SMALL = { name: "llama3-8layer", workload: "llama3_width_8layer_wiki_bs1", ask: "5700MiB", seconds: LONG };
 const SMALL = [
   { name: "resnet18-cifar", workload: "resnet18_cifar100_bs32_50e", ask: "900MiB", seconds: LONG },

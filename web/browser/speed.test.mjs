@@ -50,8 +50,9 @@ const PAGES = {
 
 /** Milliseconds from the change of the address to the complete frame; runs in the browser. */
 function arrival([place, wanted, number]) {
-  return new Promise(resolve => {
+  return new Promise((resolve, reject) => {
     const begun = performance.now();
+    setTimeout(() => reject(new Error(`${place} has not been shown for 30 s`)), 30_000);
     location.hash = `#/${place}`;
     const check = () => {
       const there = document.querySelectorAll(`main ${wanted}`).length >= number && !document.body.textContent.includes("Loading …");
