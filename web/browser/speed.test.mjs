@@ -38,7 +38,7 @@ const PAGES = {
   "array of 200": ["history?array=10001&each=yes", "tbody tr", 100],
   history: ["history?each=yes", "tbody tr", 100],
   users: ["users", "tbody tr", 1],
-  user: ["user/1000", "tbody tr", 1],
+  user: ["user/60101", "tbody tr", 1],
   "history, searched": ["history?text=resnet", "tbody tr", 1],
   energy: ["energy", "tbody tr", 1],
   "energy, by job": ["energy?by=job&span=30", "tbody tr", 100],
