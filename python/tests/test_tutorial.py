@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -18,19 +19,27 @@ NOBODY = 65534
 class Tutorial(unittest.TestCase):
     def test_every_command_prints_what_the_tutorial_says(self) -> None:
         home = Path(self.enter(tempfile.TemporaryDirectory()))
+        # Copies, as `make install` puts them: another user may not reach this checkout.
+        program, library = home / "bin/carma", home / "lib/carma/libnvidia-ml.so.1"
+        runner, tutorial = home / "run-blocks", home / "tutorial.md"
+        libraries = [PROGRAM.parent / "deps/libcarma_emu.so", PROGRAM.parent.parent / "lib/carma/libnvidia-ml.so.1"]
+        originals = {program: PROGRAM, library: next(path for path in libraries if path.exists()),
+                     runner: ROOT / "tools/run-blocks", tutorial: ROOT / "docs/tutorial.md"}
+        for copy, original in originals.items():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(original, copy)
         user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         if user:
             os.chown(home, NOBODY, NOBODY)
-        variables = {"HOME": str(home), "CARMA_EMU": str(home / "gpus"), "PATH": f"{PROGRAM.parent}:/usr/bin:/bin"}
+        variables = {"HOME": str(home), "CARMA_EMU": str(home / "gpus"), "PATH": f"{program.parent}:/usr/bin:/bin"}
         try:
             run = subprocess.run(
-                [ROOT / "tools/run-blocks", ROOT / "docs/tutorial.md"],
-                cwd=home, env=variables, capture_output=True, text=True, timeout=900, check=False, **user,
+                [runner, tutorial], cwd=home, env=variables, capture_output=True, text=True, timeout=900, check=False, **user,
             )
         finally:
             # Where a command failed before the tutorial cleans up.
             for command in (["down"], ["emu", "down"]):
-                subprocess.run([PROGRAM, *command], env=variables, capture_output=True, check=False, **user)
+                subprocess.run([program, *command], env=variables, capture_output=True, check=False, **user)
         self.assertEqual(0, run.returncode, run.stdout + run.stderr)
 
     def enter(self, context: tempfile.TemporaryDirectory) -> str:
