@@ -114,23 +114,28 @@ mod tests {
 
     #[test]
     fn every_command_has_examples_that_are_accepted() {
-        for (name, command) in commands("carma", &Cli::command()) {
-            if command.has_subcommands() {
-                continue;
-            }
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            let (_, examples) = help.split_once("Example").unwrap_or_else(|| panic!("{name} has no example"));
-            let lines: Vec<String> = examples.replace("\\\n", " ").lines().skip(1).map(|line| line.trim().to_owned()).collect();
-            let calls: Vec<&str> = lines.iter().flat_map(|line| line.split("&&")).filter(|call| call.contains("carma ")).collect();
-            assert!(calls.iter().any(|call| call.contains(&name)), "{name} has no example of its own: {calls:?}");
-            for call in calls {
-                // `eval "$(carma ...)"`, `sudo carma ...` and what a shell does with the output.
-                let call = call[call.find("carma ").unwrap_or_default()..].split(['|', '>', ')']).next().unwrap_or_default();
-                let words = shlex::split(call).unwrap_or_else(|| panic!("{call}"));
-                // Users of examples do not exist here.
-                let error = Cli::try_parse_from(words).err().map(|error| error.to_string());
-                assert!(error.as_ref().is_none_or(|error| error.contains("no such user")), "{call}: {error:?}");
-            }
-        }
+        let wrong: Vec<String> = commands("carma", &Cli::command())
+            .iter()
+            .filter(|(_, command)| !command.has_subcommands())
+            .flat_map(|(name, command)| wrong_examples(name, &command.get_after_help().map(ToString::to_string).unwrap_or_default()))
+            .collect();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    fn wrong_examples(name: &str, help: &str) -> Vec<String> {
+        let Some((_, examples)) = help.split_once("Example") else { return vec![format!("{name} has no example")] };
+        let lines = examples.replace("\\\n", " ");
+        let calls: Vec<&str> = lines.lines().skip(1).flat_map(|line| line.split("&&")).filter(|call| call.contains("carma ")).collect();
+        let own = calls.iter().any(|call| call.contains(name));
+        let missing = (!own).then(|| format!("{name} has no example of its own: {calls:?}"));
+        missing.into_iter().chain(calls.iter().filter_map(|call| refusal(call))).collect()
+    }
+
+    /// Why a call is not accepted: without `sudo`, `eval "$(...)"` and what a shell does with its output.
+    fn refusal(call: &str) -> Option<String> {
+        let call = call[call.find("carma ").unwrap_or_default()..].split(['|', '>', ')']).next().unwrap_or_default();
+        let error = Cli::try_parse_from(shlex::split(call)?).err()?.to_string();
+        // Users of examples do not exist here.
+        (!error.contains("no such user")).then(|| format!("{call}: {error}"))
     }
 }

@@ -15,7 +15,7 @@ use super::wait::{JobEnds, end_text, exit_code};
 use carma_format::printable;
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{JOB_NAMES}\n\nType ~. at the beginning of a line to detach; the job continues. If another terminal attaches, it takes over."))]
+#[command(after_help = format!("{JOB_NAMES}\n\nType ~. at the beginning of a line to detach; the job continues. If another terminal attaches, it takes over.\n\nExample:\n  carma attach @train"))]
 pub(crate) struct Arguments {
     /// The job.
     #[arg(default_value = "last")]

@@ -9,7 +9,7 @@ use super::common::{JOB_NAMES, JobArguments, write_json};
 use carma_format::printable;
 
 #[derive(Debug, Args)]
-#[command(after_help = JOB_NAMES)]
+#[command(after_help = format!("{JOB_NAMES}\n\nExamples:\n  carma why\n  carma why 12_3"))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     job: JobArguments,
