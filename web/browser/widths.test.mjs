@@ -10,7 +10,7 @@ const LONG = "a-really-long-name-that-nobody-would-abbreviate-in-reality-so-it-s
 
 const set = scene({}, async manager => {
   await manager.submit("--name", LONG, "--mem", "8GiB", "--", ...manager.train({ memory: "6GiB", seconds: 100_000 }));
-  await manager.submit("--name", LONG, "--gpus", "8", "--mem", "30GiB", "--", "true");
+  await manager.submit("--name", LONG, "--gpus", "8", "--mem", "30GiB", "--wait-for-hardware", "--", "true");
   const failed = await manager.submit("--name", LONG, "--gpus", "0", "--", "/a/program/that/is/not/there");
   await manager.reaches(failed, "done");
 });
@@ -31,7 +31,7 @@ for (const width of WIDTHS) {
     for (const place of ["", "queue"]) {
       await openPage(session, { place });
       await session.page
-        .getByRole("cell", { name: /wants 8 GPUs/ })
+        .getByRole("cell", { name: /needs 8 GPUs/ })
         .first()
         .waitFor();
       assert.deepEqual(await session.page.evaluate(cut), []);
