@@ -1,4 +1,4 @@
-//! Jobs that will be submitted, if users go on as they did lately.
+//! Jobs that will be submitted, if users continue as in the last hours.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -26,7 +26,7 @@ pub(super) struct Submissions(VecDeque<(Time, Vec<(JobSpec, Known)>)>);
 pub(super) struct Arrivals {
     /// The mean time between two.
     gap: f64,
-    lately: Vec<(JobSpec, Known)>,
+    recent: Vec<(JobSpec, Known)>,
 }
 
 impl Submissions {
@@ -47,8 +47,8 @@ impl Submissions {
     pub(super) fn arrivals(&mut self, now: Time) -> Arrivals {
         self.0.retain(|(at, _)| now - *at < LASTING);
         let Some((first, _)) = self.0.front() else { return Arrivals::default() };
-        let lately: Vec<_> = self.0.iter().flat_map(|(_, jobs)| jobs.iter().cloned()).collect();
-        Arrivals { gap: (now - *first).get() / self.0.len() as f64, lately }
+        let recent: Vec<_> = self.0.iter().flat_map(|(_, jobs)| jobs.iter().cloned()).collect();
+        Arrivals { gap: (now - *first).get() / self.0.len() as f64, recent }
     }
 }
 
@@ -56,14 +56,14 @@ impl Arrivals {
     /// The next ones: `draw` gives a number between 0 and 1 for each subject, and `often` is a factor.
     pub(super) fn drawn(&self, now: Time, often: f64, draw: impl Fn(u64) -> f64) -> (Vec<(Time, JobSpec)>, HashMap<JobId, Known>) {
         let (mut arrivals, mut known) = (Vec::new(), HashMap::new());
-        if self.lately.len() < 3 || often <= 0.0 || self.gap <= 0.0 {
+        if self.recent.len() < 3 || often <= 0.0 || self.gap <= 0.0 {
             return (arrivals, known);
         }
         let mut at = 0.0;
         for id in (FIRST..).take(FORESEEN) {
             at -= (1.0 - draw(id)).ln() * self.gap / often;
-            let place = (draw(id ^ FIRST) * self.lately.len() as f64) as usize;
-            let (spec, length) = &self.lately[place.min(self.lately.len() - 1)];
+            let place = (draw(id ^ FIRST) * self.recent.len() as f64) as usize;
+            let (spec, length) = &self.recent[place.min(self.recent.len() - 1)];
             let plain = JobSpec { dependencies: Vec::new(), array: None, begin: None, hold: false, awaits_estimate: false, ..spec.clone() };
             let Ok(wait) = Seconds::new(at) else { break };
             arrivals.push((now + wait, JobSpec { id: JobId(id), ..plain }));
@@ -99,6 +99,6 @@ mod tests {
         for job in 1..=1000 {
             submissions.note(Time::from_secs(60), JobSpec::new(JobId(job)), Known::new(None, None, 0.0));
         }
-        assert_eq!(submissions.arrivals(Time::from_secs(120)).lately.len(), OF_ONE);
+        assert_eq!(submissions.arrivals(Time::from_secs(120)).recent.len(), OF_ONE);
     }
 }
