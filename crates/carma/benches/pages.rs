@@ -112,7 +112,7 @@ fn main() {
         }),
         ("queue", &|client| drop(client.queue(&QueueQuery::default()).unwrap())),
         ("a page of history", &|client| assert_eq!(client.history(&page).unwrap().len(), 50)),
-        ("jobs that are recent over", &|client| assert_eq!(client.history(&over).unwrap().len(), 10)),
+        ("recently finished jobs", &|client| assert_eq!(client.history(&over).unwrap().len(), 10)),
         ("history searched: many match", &|client| assert_eq!(client.history(&search("bert")).unwrap().len(), 50)),
         ("history searched: none matches", &|client| assert!(client.history(&search("no such job")).unwrap().is_empty())),
         ("a job that is over", &|client| drop(client.job("5000").unwrap())),

@@ -19,7 +19,7 @@ const MOST_TIME: Duration = Duration::from_millis(400);
 const STEPS: usize = 4_000;
 /// How far predicted interference is off, as a factor: two of three within this.
 const INTERFERENCE: f64 = 0.35;
-/// Jobs are submitted at most so many times as often as recent. At least none are.
+/// The rate of submissions is at most this many times that of the last hours, and at least zero.
 const MOST_OFTEN: f64 = 2.0;
 /// From a launch to the first activity on a GPU. Published: 8.2 s, p95 20.6 s.
 const START_UP: (Seconds, f64) = (Seconds::from_secs(8), 0.56);
