@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_gpu_works_for_nobody_and_a_busy_one_for_its_only_attempt() {
+    fn an_idle_gpu_shows_no_activity_and_a_busy_one_that_of_its_only_attempt() {
         assert_eq!(sign(Some(0.0), &[(OURS, None), (OTHER, None)], false), GpuSign::Idle);
         assert_eq!(sign(Some(0.4), &[(OURS, None)], false), GpuSign::Works);
     }
