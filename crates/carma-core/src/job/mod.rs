@@ -117,6 +117,23 @@ impl Job {
         self.spec.id
     }
 
+    /// Another job of the same array: the same in everything but its place. Numbers and places in the queue are consecutive.
+    #[must_use]
+    pub fn as_member(&self, id: JobId, index: u32) -> Self {
+        let mut member = self.clone();
+        member.spec.id = id;
+        member.spec.array.iter_mut().for_each(|array| array.index = index);
+        member.sequence = self.sequence.wrapping_add(id.0).wrapping_sub(self.id().0);
+        member
+    }
+
+    /// Whether it is what [`Job::as_member`] makes of another job of its array. What is computed again after a restart does not count.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let (Some(array), Some(others)) = (self.spec.array, other.spec.array) else { return false };
+        let same_array = array.array == others.array;
+        same_array && *self == Self { turn: self.turn, unmet: self.unmet.clone(), ..other.as_member(self.id(), array.index) }
+    }
+
     /// Its place in the order of submission, or since it was last put back behind others.
     pub fn place(&self) -> u64 {
         self.put_back_as.unwrap_or(self.sequence)

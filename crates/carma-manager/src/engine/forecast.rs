@@ -19,7 +19,7 @@ impl EngineState {
         let first = jobs.first().filter(|request| self.estimates.recall(request, UserId(owner.uid)).is_none());
         let order = first.and_then(|request| Some((self.estimates.method(request)?, request.clone())));
         match order {
-            Some((method, request)) => self.order_estimate(Purpose::Forecast { jobs, reply }, request, owner, method),
+            Some((method, request)) => self.order_estimate(Purpose::Forecast { jobs, reply }, request.into(), owner, method),
             None => drop(reply.send(self.forecast(&owner, jobs, None))),
         }
     }
@@ -27,7 +27,7 @@ impl EngineState {
     /// Where jobs would run if they were submitted now. It asks a copy of the core, so nothing changes.
     pub(crate) fn forecast(&self, owner: &Owner, jobs: Vec<JobRequest>, estimated: Option<&Estimated>) -> Result<Vec<Forecast>, Problem> {
         const MAX_FORECASTS: usize = 16;
-        self.check_limits(owner, &jobs)?;
+        self.check_limits(owner, jobs.len(), &jobs)?;
         let mut scheduler = self.decisions.scheduler().clone();
         let now = self.decisions.now();
         let mut actions = Vec::new();

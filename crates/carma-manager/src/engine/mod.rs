@@ -6,7 +6,7 @@
 //!  gpus: samples and changes  ┼─► Input ─► core    (one batch on its way to the disk at a time)
 //!  host, estimates, timers ───┘
 //!
-//!  what the engine does:  run (the loop), react (inputs), act (actions of the core), work (tasks, in turns), answer (questions), submit, forecast, predict, job_actions, restore, downtime, begin_times, housekeeping
+//!  what the engine does:  run (the loop), react (inputs), act (actions of the core), work (tasks, in turns), answer (questions), accept, submit, forecast, predict, job_actions, restore, downtime, begin_times, housekeeping
 //!                          │ all work on
 //!  its parts:             state ──► views ──► accounting ──► attempts ──► gpus, jobs ──► decide        predictions ──► estimates, host, listeners, writer: beside them
 //! ```
@@ -15,6 +15,7 @@
 //! on the disk. When a write fails, unwritten decisions are dropped, waiting clients get an error, and the engine restarts from the store as after a
 //! crash: there is one recovery path.
 
+mod accept;
 mod accounting;
 mod act;
 mod answer;
@@ -47,6 +48,7 @@ mod question;
 mod react;
 mod refusal;
 mod remote;
+mod request_source;
 mod restore;
 mod run;
 mod secrets;

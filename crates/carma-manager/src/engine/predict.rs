@@ -28,7 +28,8 @@ impl EngineState {
         for job in unknown {
             let user = self.decisions.job(job).map(|job| job.spec.user);
             if let (Some(user), Ok(Some(request))) = (user, self.reader.request(job)) {
-                self.estimates.lengths.add(job, &request, user);
+                let groups = self.estimates.lengths.groups(&request, user);
+                self.estimates.lengths.add(job, groups);
             }
         }
     }

@@ -37,7 +37,7 @@ impl EngineState {
             Input::Estimated(order, mut estimated) => {
                 self.estimates.correct(&mut estimated, &self.gpus.kinds());
                 match order.purpose {
-                    Purpose::Job(job) => self.estimated(job, &order.request, *estimated),
+                    Purpose::Job(job) => self.estimated(job, &order.request.request(), *estimated),
                     Purpose::Forecast { jobs, reply } => {
                         self.add_task(order.owner.uid, Task::Forecast { owner: order.owner, jobs, estimated, reply });
                     }

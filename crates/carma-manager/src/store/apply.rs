@@ -1,8 +1,9 @@
 //! Writes changes as rows.
 
 use carma_core::{AttemptId, Job, JobId, Placement};
-use rusqlite::{CachedStatement, Connection, Params, ToSql, ffi, params, params_from_iter};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, ToSql, ffi, params, params_from_iter};
 
+use super::arrays;
 use super::change::{AttemptEnd, Change, Drained, StoredJob};
 use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
@@ -22,6 +23,10 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
     let to = Target(connection);
     match change {
         Change::JobAccepted(job) => to.accept(job),
+        Change::ArrayAccepted(array) => {
+            arrays::accept(connection, array)?;
+            to.raise(NEXT_JOB, array.last().0 + 1)
+        }
         Change::SubmissionKept { submission, at } => submission_keys::keep(connection, submission, *at),
         Change::SubmissionsDeleted { before } => submission_keys::delete(connection, *before),
         Change::JobChanged { job, at } => to.change_job(job, *at),
@@ -155,7 +160,11 @@ impl Target<'_> {
             ],
             Refusal::UnknownJob(id),
         )?;
-        self.execute("UPDATE standings SET standing = ?2 WHERE job = ?1", params![id.0, Json(job)])
+        // A job of an array has none of its own before its first change.
+        self.execute(
+            "INSERT INTO standings (job, standing) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET standing = excluded.standing",
+            params![id.0, Json(job)],
+        )
     }
 
     fn start_attempt(&self, attempt: AttemptId, placement: &Placement, at: UnixMillis) -> Result<(), ApplyError> {
@@ -283,10 +292,11 @@ impl Target<'_> {
 
     /// The caller may have read the job a while ago: an unfinished job stays.
     fn delete_job(&self, job: JobId) -> Result<(), ApplyError> {
-        if self.statement("DELETE FROM jobs WHERE id = ?1 AND ended IS NOT NULL")?.execute(params![job.0])? == 1 {
-            self.execute("DELETE FROM events WHERE job = ?1", params![job.0])?;
-        }
-        Ok(())
+        let sql = "DELETE FROM jobs WHERE id = ?1 AND ended IS NOT NULL RETURNING array";
+        let deleted: Option<Option<u64>> = self.statement(sql)?.query_row(params![job.0], |row| row.get(0)).optional()?;
+        let Some(array) = deleted else { return Ok(()) };
+        self.execute("DELETE FROM events WHERE job = ?1", params![job.0])?;
+        array.map_or(Ok(()), |array| arrays::delete_if_empty(self.0, array))
     }
 }
 

@@ -1,8 +1,9 @@
 //! The changes that can be written. A batch of them is written whole or not at all.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use carma_core::{AttemptId, DeviceId, Job, JobId, MiB, Placement, ServerId, Time, Utilisation, Verdict};
+use carma_core::{ArrayId, AttemptId, DeviceId, Job, JobId, MiB, Placement, ServerId, Time, Utilisation, Verdict};
 use carma_gpu::{ComputeModeChange, DeviceUuid, PowerLimitChange};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,7 @@ use crate::judge::Blame;
 use crate::notification::{Channel, Notification};
 use crate::request::{JobRequest, Owner};
 use crate::samples::{MemoryStep, MinuteMean};
+use crate::submission::Template;
 use crate::submission_key::SubmissionKey;
 use crate::tally::Tallies;
 use crate::units::{Joules, UnixMillis, UnixMinute};
@@ -22,6 +24,8 @@ use crate::units::{Joules, UnixMillis, UnixMinute};
 pub enum Change {
     /// A job was accepted.
     JobAccepted(Box<StoredJob>),
+    /// An array or sweep was accepted.
+    ArrayAccepted(Box<StoredArray>),
     /// A submission with a key was accepted.
     SubmissionKept {
         /// Its answer.
@@ -151,6 +155,32 @@ pub struct StoredJob {
     pub submitted: UnixMillis,
     /// When it ended.
     pub ended: Option<UnixMillis>,
+}
+
+/// The jobs of an array or sweep as the store keeps them. Their numbers are consecutive, and the first is that of the array.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredArray {
+    /// The array.
+    pub array: ArrayId,
+    /// The index of each job.
+    pub indices: Vec<u32>,
+    /// What their requests have in common.
+    pub template: Arc<Template>,
+    /// Their user.
+    pub owner: Owner,
+    /// The core's state of the last job. That of the others follows from it ([`Job::as_member`]).
+    pub standing: Job,
+    /// When they were submitted.
+    pub submitted: UnixMillis,
+    /// When they ended.
+    pub ended: Option<UnixMillis>,
+}
+
+impl StoredArray {
+    /// The last job.
+    pub fn last(&self) -> JobId {
+        JobId((self.array.0 + self.indices.len() as u64).saturating_sub(1))
+    }
 }
 
 /// The answer to a submission with a key. Its jobs have consecutive numbers.

@@ -11,6 +11,7 @@
 //! keeps managers of several hosts apart (`lease`, `takeover`).
 
 mod apply;
+mod arrays;
 mod backup;
 mod change;
 mod columns;
@@ -36,7 +37,7 @@ pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, Jo
 pub use crate::samples::{MemoryStep, MinuteMean};
 pub use crate::units::{Joules, UnixMillis, UnixMinute};
 pub use backup::{BackupError, Copied, Restored, back_up, restore};
-pub use change::{AttemptEnd, Change, Drained, KeyedSubmission, MachineChange, Measured, StoredJob};
+pub use change::{AttemptEnd, Change, Drained, KeyedSubmission, MachineChange, Measured, StoredArray, StoredJob};
 pub use error::{Refusal, StoreError, WriteError};
 pub use holder::{Holder, HostIdentity, LeaseTiming};
 pub use journal::{JOURNAL_VARIABLE, Journal};

@@ -185,7 +185,8 @@ impl Reader {
     /// The next finished jobs of a user without checkpoints, in the order of their ends.
     fn finished_jobs(&self, user: u32, after: (UnixMillis, JobId), most: u64) -> Result<Vec<(UnixMillis, JobId)>, StoreError> {
         let sql = "SELECT ended, id FROM jobs WHERE uid = ?1 AND ended IS NOT NULL AND (ended, id) > (?2, ?3) \
-                   AND (attempts = 0 OR NOT ifnull((SELECT json_extract(request, '$.may_checkpoint') FROM requests WHERE job = id), 0)) \
+                   AND (attempts = 0 OR NOT coalesce((SELECT json_extract(request, '$.may_checkpoint') FROM requests WHERE job = id), \
+                   (SELECT json_extract(request, '$.may_checkpoint') FROM arrays WHERE arrays.array = jobs.array), 0)) \
                    ORDER BY ended, id LIMIT ?4";
         self.rows(sql, params![user, after.0, after.1.0, most], |row| Ok((row.get(0)?, JobId(row.get(1)?))))
     }

@@ -4,14 +4,20 @@ use carma_core::JobId;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
+use super::arrays;
 use super::error::{ApplyError, StoreError};
 use super::read::Reader;
 use crate::request::{HIDDEN, JobRequest};
 use crate::submission::looks_secret;
 
+/// Whether a request has secrets.
+pub(super) fn has_secrets(request: &JobRequest) -> bool {
+    request.environment.keys().any(|name| looks_secret(name))
+}
+
 /// Lists a new job if its request has secrets.
 pub(super) fn list(connection: &Connection, job: JobId, request: &JobRequest) -> Result<(), ApplyError> {
-    if request.environment.keys().any(|name| looks_secret(name)) {
+    if has_secrets(request) {
         connection.prepare_cached("INSERT INTO secrets (job) VALUES (?1)")?.execute(params![job.0])?;
     }
     Ok(())
@@ -26,18 +32,21 @@ pub(super) fn hide(connection: &Connection, jobs: &[JobId]) -> Result<(), ApplyE
 }
 
 fn hide_of(connection: &Connection, job: JobId) -> Result<(), ApplyError> {
-    let sql = "SELECT request FROM requests JOIN jobs ON id = job WHERE job = ?1 AND ended IS NOT NULL";
-    let request: Option<String> = connection.prepare_cached(sql)?.query_row(params![job.0], |row| row.get(0)).optional()?;
-    let Some(request) = request else { return Ok(()) };
-    if let Some(hidden) = without_secrets(&request) {
+    let finished = connection.prepare_cached("SELECT 1 FROM jobs WHERE id = ?1 AND ended IS NOT NULL")?.exists(params![job.0])?;
+    if !finished {
+        return Ok(());
+    }
+    let mut own = connection.prepare_cached("SELECT request FROM requests WHERE job = ?1")?;
+    let own: Option<String> = own.query_row(params![job.0], |row| row.get(0)).optional()?;
+    if let Some(hidden) = own.as_deref().and_then(without_secrets) {
         connection.prepare_cached("UPDATE requests SET request = ?2 WHERE job = ?1")?.execute(params![job.0, hidden])?;
     }
     connection.prepare_cached("DELETE FROM secrets WHERE job = ?1")?.execute(params![job.0])?;
-    Ok(())
+    arrays::hide_secrets(connection, job)
 }
 
 /// The document without the values of secrets; none if it has none. It may be of a version that this one cannot read.
-fn without_secrets(request: &str) -> Option<String> {
+pub(super) fn without_secrets(request: &str) -> Option<String> {
     let mut request: Value = serde_json::from_str(request).ok()?;
     let environment = request.get_mut("environment")?.as_object_mut()?;
     let mut found = false;

@@ -25,6 +25,7 @@ mod shell_words;
 mod slurm;
 mod sweep;
 mod task_file;
+mod template;
 mod valid;
 mod values;
 
@@ -41,6 +42,8 @@ use jiff::Zoned;
 pub use key::{KEYS, Key, OptionValue};
 pub(crate) use script::is_for_slurm;
 pub use secrets::looks_secret;
+pub use template::Template;
+pub(crate) use valid::Jobs;
 pub use valid::{ValidJobs, ValidSubmission};
 pub use values::{bytes, memory_size, span_with_unit, time_limit};
 

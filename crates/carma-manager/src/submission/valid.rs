@@ -7,11 +7,14 @@
 //! The client validates to report mistakes early, the server because it trusts no client. Both call the same function.
 
 use std::collections::BTreeMap;
+use std::slice;
+use std::sync::Arc;
 
 use super::array::check_indices;
 use super::check::{InvalidRequest, check};
 use super::error::Problem;
 use super::sweep::{self, filled_in};
+use super::template::Template;
 use crate::request::{After, ArrayElement, JobCommand, JobRequest, Parameter, Submission};
 
 /// The values of a sweep make no job longer by more than this.
@@ -24,9 +27,18 @@ pub struct ValidSubmission {
     jobs: usize,
 }
 
-/// The jobs of a valid submission, each as its own request.
+/// The jobs of a valid submission.
 #[derive(Debug)]
-pub struct ValidJobs(Vec<JobRequest>);
+pub struct ValidJobs(pub(crate) Jobs);
+
+/// The requests of jobs.
+#[derive(Debug)]
+pub(crate) enum Jobs {
+    /// Each its own.
+    Each(Vec<JobRequest>),
+    /// The jobs of an array or sweep, with their indices.
+    Members { template: Arc<Template>, indices: Vec<u32> },
+}
 
 impl Submission {
     /// Checks everything that can be checked without looking at the machine.
@@ -95,7 +107,14 @@ impl ValidSubmission {
 
     /// The first jobs, up to a number.
     pub(crate) fn into_jobs(self, most: usize) -> ValidJobs {
-        ValidJobs(self.requests().take(most).collect())
+        let Self { submission: Submission { job, array, parameters }, jobs } = self;
+        let mut indices = match array {
+            None if parameters.is_empty() => return ValidJobs(Jobs::Each(vec![job])),
+            None => (0..jobs as u32).collect(),
+            Some(indices) => indices,
+        };
+        indices.truncate(most);
+        ValidJobs(Jobs::Members { template: Arc::new(Template { request: job, parameters }), indices })
     }
 
     fn element(&self, place: usize) -> Option<ArrayElement> {
@@ -115,8 +134,15 @@ impl ValidSubmission {
     }
 
     fn request(&self, element: Option<ArrayElement>) -> JobRequest {
-        let mut request = self.submission.job.clone();
-        let Some(element) = element else { return request };
+        let job = &self.submission.job;
+        element.map_or_else(|| job.clone(), |element| job.as_element(element))
+    }
+}
+
+impl JobRequest {
+    /// The request of one job of an array or sweep, from what they have in common.
+    pub(super) fn as_element(&self, element: ArrayElement) -> Self {
+        let mut request = self.clone();
         // A script is left alone: what a value says must not become part of a program. It finds them in its environment.
         let (JobCommand::Program(words) | JobCommand::Script { arguments: words, .. }) = &mut request.command;
         for word in words {
@@ -132,17 +158,33 @@ impl ValidSubmission {
 impl ValidJobs {
     /// Validates jobs that do not come from one submission.
     pub fn new(requests: Vec<JobRequest>) -> Result<Self, InvalidRequest> {
-        requests.iter().try_for_each(check).map(|()| Self(requests))
+        requests.iter().try_for_each(check).map(|()| Self(Jobs::Each(requests)))
+    }
+
+    /// How many jobs.
+    pub(crate) fn count(&self) -> usize {
+        match &self.0 {
+            Jobs::Each(requests) => requests.len(),
+            Jobs::Members { indices, .. } => indices.len(),
+        }
+    }
+
+    /// The resources, limits and schedules of all jobs are those of these requests.
+    pub(crate) fn kinds(&self) -> &[JobRequest] {
+        match &self.0 {
+            Jobs::Each(requests) => requests,
+            Jobs::Members { template, .. } => slice::from_ref(&template.request),
+        }
     }
 
     /// The requests.
-    pub fn requests(&self) -> &[JobRequest] {
-        &self.0
-    }
-
-    /// The requests.
-    pub fn into_requests(self) -> Vec<JobRequest> {
-        self.0
+    pub(crate) fn into_requests(self) -> Vec<JobRequest> {
+        match self.0 {
+            Jobs::Each(requests) => requests,
+            Jobs::Members { template, indices } => {
+                indices.iter().enumerate().map(|(place, index)| template.request(place, *index, None)).collect()
+            }
+        }
     }
 }
 

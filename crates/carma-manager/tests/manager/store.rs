@@ -1,5 +1,6 @@
 //! The durable store: what is acknowledged is there again, whatever happens in between.
 
+mod arrays;
 mod backup;
 mod child;
 mod crash;

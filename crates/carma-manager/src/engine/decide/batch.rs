@@ -1,8 +1,9 @@
 //! Changes that are stored together, and their effects, which wait for the commit.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
-use carma_core::{AttemptId, DeviceId, GpuMode, JobId, JobLabel, Scheduler, ServerId, Signal};
+use carma_core::{ArrayId, AttemptId, DeviceId, GpuMode, Job, JobId, JobLabel, Scheduler, ServerId, Signal};
 use tokio::sync::oneshot;
 
 use crate::agents::Session;
@@ -11,7 +12,8 @@ use crate::batch::BatchOrder;
 use crate::event::JobEvent;
 use crate::executor::StartOrder;
 use crate::request::{JobRequest, Owner};
-use crate::store::{Change, NewEvent, StoredJob, UnixMillis};
+use crate::store::{Change, NewEvent, StoredArray, StoredJob, UnixMillis};
+use crate::submission::Template;
 use crate::submission_key::SubmissionKey;
 use crate::tally::Tallies;
 
@@ -51,10 +53,21 @@ pub(crate) struct AcceptedJob {
     pub(crate) submitted: UnixMillis,
 }
 
+/// An accepted array or sweep that is not stored yet. The core knows its jobs.
+#[derive(Debug)]
+pub(crate) struct AcceptedArray {
+    pub(crate) array: ArrayId,
+    pub(crate) indices: Vec<u32>,
+    pub(crate) template: Arc<Template>,
+    pub(crate) owner: Owner,
+    pub(crate) submitted: UnixMillis,
+}
+
 /// Changes that go together, with their effects.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) accepted: Vec<AcceptedJob>,
+    pub(crate) arrays: Vec<AcceptedArray>,
     /// Jobs that have changed in the core.
     pub(crate) changed: BTreeSet<JobId>,
     pub(crate) changes: Vec<Change>,
@@ -67,12 +80,13 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        self.accepted.is_empty() && self.changed.is_empty() && self.changes.is_empty() && self.effects.is_empty() && self.tallies.is_empty()
+        self.size() == 0 && self.effects.is_empty() && self.tallies.is_empty()
     }
 
     /// The number of changes.
     pub(crate) fn size(&self) -> usize {
-        self.accepted.len() + self.changed.len() + self.changes.len()
+        let members: usize = self.arrays.iter().map(|array| array.indices.len()).sum();
+        self.accepted.len() + members + self.changed.len() + self.changes.len()
     }
 
     /// The number of changes by the tasks of a user.
@@ -94,7 +108,7 @@ impl Batch {
 
     /// The changes to write, with each job as the core knows it now, and the effects.
     pub(crate) fn settle(self, scheduler: &Scheduler, at: UnixMillis) -> (Vec<Change>, Vec<Effect>) {
-        let Self { accepted, mut changed, changes, effects, tallies, by_user: _ } = self;
+        let Self { accepted, arrays, mut changed, changes, effects, tallies, by_user: _ } = self;
         let mut all = Vec::with_capacity(accepted.len() + changed.len() + changes.len());
         for AcceptedJob { job: id, request, owner, submitted } in accepted {
             changed.remove(&id);
@@ -102,6 +116,17 @@ impl Batch {
                 let ended = job.state.outcome().map(|_| at);
                 all.push(Change::JobAccepted(Box::new(StoredJob { request, owner, job: job.clone(), submitted, ended })));
             }
+        }
+        for array in arrays {
+            let ids = (array.array.0..).map(JobId).zip(&array.indices);
+            let members: Vec<&Job> = ids.filter_map(|(id, _)| scheduler.job(id)).collect();
+            // Jobs that have started already, or have an estimate of their own, are written one by one.
+            let Some(standing) = members.last().copied().cloned() else { continue };
+            changed.extend(members.iter().filter(|job| !job.is_alike(&standing)).map(|job| job.id()));
+            let AcceptedArray { array, indices, template, owner, submitted } = array;
+            let ended = standing.state.outcome().map(|_| at);
+            let stored = StoredArray { array, indices, template, owner, standing, submitted, ended };
+            all.push(Change::ArrayAccepted(Box::new(stored)));
         }
         // A job is written before its attempts are; all of a batch is kept or nothing.
         let known = changed.into_iter().filter_map(|id| scheduler.job(id));

@@ -87,8 +87,13 @@ impl Decisions {
 
     /// A job changed in the core: the change is stored, and listeners are notified.
     pub(crate) fn job_changed(&mut self, job: JobId, text: String) {
-        self.changes += 1;
         self.batch.changed.insert(job);
+        self.publish(job, text);
+    }
+
+    /// Notifies listeners of a change that is stored otherwise.
+    pub(crate) fn publish(&mut self, job: JobId, text: String) {
+        self.changes += 1;
         let Some(known) = self.core.scheduler().job(job) else { return };
         let (uid, attempt, array) = (known.spec.user.0, known.attempts, known.spec.array.map(ArrayPlace::from));
         self.batch.effects.push(Effect::Publish(Update::Job { job, array, uid, state: Phase::from(&known.state), attempt, text }));

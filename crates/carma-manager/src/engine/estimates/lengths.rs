@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use carma_core::{JobId, Seconds, UserId};
-use carma_estimate::durations::{Durations, Expected, Groups, Request};
+pub(crate) use carma_estimate::durations::Groups;
+use carma_estimate::durations::{Durations, Expected, Request};
 
 use super::memory::words;
 use crate::request::JobRequest;
@@ -40,7 +41,8 @@ impl Lengths {
         lengths
     }
 
-    fn groups(&self, request: &JobRequest, user: UserId) -> Groups {
+    /// What a job has in common with others.
+    pub(crate) fn groups(&self, request: &JobRequest, user: UserId) -> Groups {
         let (words, model) = (words(request), request.hints.model.as_ref().map(|model| model.to_string_lossy()));
         Groups::of(&Request {
             words: &words,
@@ -53,8 +55,7 @@ impl Lengths {
     }
 
     /// Remembers what an unfinished job has in common with others.
-    pub(crate) fn add(&mut self, job: JobId, request: &JobRequest, user: UserId) {
-        let groups = self.groups(request, user);
+    pub(crate) fn add(&mut self, job: JobId, groups: Groups) {
         self.jobs.insert(job, groups);
     }
 
@@ -115,7 +116,7 @@ mod tests {
         let of = |name: &str| JobRequest::new(JobCommand::Program(vec![name.to_owned()]), "/project");
         lengths.learn(&of("train"), UserId(1), Seconds::from_secs(600));
         assert_eq!(lengths.for_decisions(&of("other"), UserId(1)), None);
-        lengths.add(JobId(7), &of("other"), UserId(1));
+        lengths.add(JobId(7), lengths.groups(&of("other"), UserId(1)));
         assert_eq!(lengths.expected(JobId(7)).unwrap().source(), "1 earlier run of this user");
     }
 }

@@ -12,7 +12,7 @@ mod memory;
 use self::calibrated::Calibrated;
 pub use self::earlier::earlier_need;
 pub(crate) use self::learning::Lesson;
-pub(crate) use self::lengths::Lengths;
+pub(crate) use self::lengths::{Groups, Lengths};
 use self::memory::Memory;
 pub(crate) use crate::estimator::Method;
 pub(crate) use crate::event::JobEstimate as Estimated;
@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use carma_core::{JobId, JobSpec, UserId};
 
 use super::decide::Reply;
+use super::request_source::RequestSource;
 use crate::agents::{AgentExecutor, AgentWait};
 use crate::api::Forecast;
 use crate::configuration::{DryRun, EstimateConfig};
@@ -77,7 +78,7 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct EstimateOrder {
     pub(crate) purpose: Purpose,
-    pub(crate) request: JobRequest,
+    pub(crate) request: RequestSource,
     pub(crate) owner: Owner,
     pub(crate) method: Method,
     /// The kind of GPU that it will run on, if known.
@@ -103,7 +104,7 @@ impl EstimateOrder {
                 Purpose::Job(job) => Some(job),
                 Purpose::Forecast { .. } => None,
             },
-            request: self.request.clone(),
+            request: self.request.request().into_owned(),
             owner: self.owner.clone(),
             method: self.method,
             gpu: self.gpu.clone(),

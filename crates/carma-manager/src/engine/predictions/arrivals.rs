@@ -30,17 +30,17 @@ pub(super) struct Arrivals {
 }
 
 impl Submissions {
-    pub(super) fn note(&mut self, now: Time, job: JobSpec, known: Known) {
+    pub(super) fn note(&mut self, now: Time, job: impl FnOnce() -> Option<(JobSpec, Known)>) {
         if let Some((_, jobs)) = self.0.back_mut().filter(|(at, _)| *at == now) {
             if jobs.len() < OF_ONE {
-                jobs.push((job, known));
+                jobs.extend(job());
             }
             return;
         }
         if self.0.len() == REMEMBERED {
             self.0.pop_front();
         }
-        self.0.push_back((now, vec![(job, known)]));
+        self.0.push_back((now, job().into_iter().collect()));
     }
 
     /// What is to be expected from now on. The fewer submissions there were and the longer ago they are, the less.
@@ -82,7 +82,7 @@ mod tests {
         let mut submissions = Submissions::default();
         let draw = |subject: u64| if subject.is_multiple_of(2) { 0.3 } else { 0.7 };
         for job in 1..=10 {
-            submissions.note(Time::from_secs(job * 60), JobSpec::new(JobId(job)), Known::new(None, None, 0.0));
+            submissions.note(Time::from_secs(job * 60), || Some((JobSpec::new(JobId(job)), Known::new(None, None, 0.0))));
         }
         let now = Time::from_secs(660);
         let (arrivals, known) = submissions.arrivals(now).drawn(now, 1.0, draw);
@@ -97,7 +97,7 @@ mod tests {
     fn an_array_is_submitted_once() {
         let mut submissions = Submissions::default();
         for job in 1..=1000 {
-            submissions.note(Time::from_secs(60), JobSpec::new(JobId(job)), Known::new(None, None, 0.0));
+            submissions.note(Time::from_secs(60), || Some((JobSpec::new(JobId(job)), Known::new(None, None, 0.0))));
         }
         assert_eq!(submissions.arrivals(Time::from_secs(120)).recent.len(), OF_ONE);
     }

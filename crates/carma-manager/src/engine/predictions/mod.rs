@@ -21,7 +21,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use carma_core::{AttemptId, Fraction, Job, JobId, JobSpec, Seconds};
+use carma_core::{AttemptId, Fraction, Job, JobId, Seconds};
 
 use self::arrivals::Submissions;
 use self::lengths::Known;
@@ -92,9 +92,9 @@ impl Predictions {
     }
 
     /// A job is submitted.
-    pub(crate) fn submitted(&mut self, decisions: &Decisions, lengths: &Lengths, job: &JobSpec) {
-        let known = Known::new(lengths.expected(job.id), None, 0.0);
-        self.submissions.note(decisions.scheduler().now(), job.clone(), known);
+    pub(crate) fn submitted(&mut self, decisions: &Decisions, lengths: &Lengths, job: JobId) {
+        let known = || Some((decisions.job(job)?.spec.clone(), Known::new(lengths.expected(job), None, 0.0)));
+        self.submissions.note(decisions.scheduler().now(), known);
     }
 
     /// How long an attempt that ends now would have taken without the jobs beside it, as predicted.

@@ -37,11 +37,15 @@ struct Bounds {
 
 const SUBMISSION: Bounds = Bounds { jobs: usize::MAX, bytes: 512 << 20 };
 /// Of an array, only the first jobs are forecast.
-const FORECAST: Bounds = Bounds { jobs: 16, bytes: 64 << 20 };
+const FORECAST: Bounds = Bounds { jobs: MADE_AT_ONCE, bytes: 64 << 20 };
 /// Bytes per permit.
 const PERMIT_BYTES: usize = 64 << 10;
 /// Overhead of an argument or variable in memory.
 const WORD: usize = 64;
+/// What is kept of each job of an array in memory. Its request is made from what all have in common.
+const MEMBER: usize = 1 << 10;
+/// So many requests of an array may be in memory at once, for forecasts and estimates.
+const MADE_AT_ONCE: usize = 16;
 /// Maximum number of dependencies of one submission.
 const MAX_AFTER: usize = 1_000_000;
 /// From this number of jobs on, the user's limit is checked before the jobs are made.
@@ -110,7 +114,7 @@ impl Shared {
 
     /// Refuses jobs that nothing here could ever run, unless they are to wait for hardware. The jobs of a submission are alike.
     pub(super) async fn could_ever_run(&self, caller: &Caller, jobs: &ValidJobs) -> Result<(), Problem> {
-        let Some(first) = jobs.requests().first().filter(|job| !job.schedule.wait_for_hardware) else { return Ok(()) };
+        let Some(first) = jobs.kinds().first().filter(|job| !job.schedule.wait_for_hardware) else { return Ok(()) };
         match self.handle.of(caller.uid).never_runs(caller.owner(), first.clone()).await? {
             Some(why) => Err(ProblemKind::Invalid.because(format!("{why}; add --wait-for-hardware to submit it nevertheless"))),
             None => Ok(()),
@@ -135,7 +139,7 @@ impl Shared {
         // Lists of indices and values are not part of each job.
         let own = if jobs == 1 { size } else { serde_json::to_vec(template).map_err(invalid)?.len() };
         let each = own + valid.growth() + WORD * pieces(template);
-        let bytes = jobs.saturating_mul(each);
+        let bytes = each.saturating_mul(jobs.min(MADE_AT_ONCE)).saturating_add(MEMBER * jobs);
         if bytes > bounds.bytes {
             let why = format!("{jobs} jobs of {each} bytes are too much at once: submit fewer, or with a smaller environment");
             return Err(ProblemKind::TooLarge.because(why));

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Reader;
 use crate::event::{CancelCause, JobEstimate, JobEvent, NewEvent, StoredEvent};
 use crate::request::{JobRequest, Owner};
+use crate::store::arrays::{REQUEST, Standings, WITH_REQUEST, read_request};
 use crate::store::change::{AttemptEnd, Measured, StoredJob};
 use crate::store::columns::{Json, array_place};
 use crate::store::error::StoreError;
@@ -51,8 +52,6 @@ pub struct StoredAttempt {
     pub end: Option<AttemptEnd>,
 }
 
-const JOB: &str = "SELECT request, standing, uid, gid, user, submitted, ended, held_by, cancelled, estimate FROM jobs
-    JOIN requests ON requests.job = jobs.id JOIN standings ON standings.job = jobs.id LEFT JOIN estimates ON estimates.job = jobs.id";
 const EVENT: &str =
     "SELECT events.sequence, at, events.job, kind, body, array, array_index FROM events LEFT JOIN jobs ON jobs.id = events.job";
 const ATTEMPT: &str = "SELECT job, number, placement, launched, ended, exit, verdict, peaks, joules, reason, blame, log_bytes";
@@ -62,11 +61,11 @@ pub(super) fn attempts_where(condition: &str) -> String {
     format!("{ATTEMPT}, {} FROM attempts WHERE {condition}", *COLUMNS)
 }
 
-fn read_job(row: &Row<'_>) -> rusqlite::Result<(StoredJob, JobReasons)> {
-    let (Json(request), Json(job)) = (row.get(0)?, row.get(1)?);
-    let owner = Owner { uid: row.get(2)?, gid: row.get(3)?, name: row.get(4)? };
-    let reasons = JobReasons { held_by: row.get(7)?, cancelled: optional(row, 8)?, estimate: optional(row, 9)? };
-    Ok((StoredJob { request, owner, job, submitted: row.get(5)?, ended: row.get(6)? }, reasons))
+fn read_job(row: &Row<'_>, standings: &Standings) -> rusqlite::Result<(StoredJob, JobReasons)> {
+    let (request, job) = (read_request(row, 0)?, standings.read(row, [6, 3, 4, 5])?);
+    let owner = Owner { uid: row.get(7)?, gid: row.get(8)?, name: row.get(9)? };
+    let reasons = JobReasons { held_by: row.get(12)?, cancelled: optional(row, 13)?, estimate: optional(row, 14)? };
+    Ok((StoredJob { request, owner, job, submitted: row.get(10)?, ended: row.get(11)? }, reasons))
 }
 
 /// An optional document.
@@ -109,7 +108,12 @@ impl Reader {
     /// One job, if it exists.
     pub fn job(&self, id: JobId) -> Result<Option<JobHistory>, StoreError> {
         self.in_one_state(|| {
-            let Some((job, reasons)) = self.first(&format!("{JOB} WHERE jobs.id = ?1"), params![id.0], read_job)? else { return Ok(None) };
+            let sql = format!(
+                "SELECT {REQUEST}, standings.standing, uid, gid, user, submitted, ended, held_by, cancelled, estimate FROM {WITH_REQUEST}
+                 LEFT JOIN standings ON standings.job = jobs.id LEFT JOIN estimates ON estimates.job = jobs.id WHERE jobs.id = ?1"
+            );
+            let standings = self.standings(Some(id))?;
+            let Some((job, reasons)) = self.first(&sql, params![id.0], |row| read_job(row, &standings))? else { return Ok(None) };
             let attempts = self.rows(&attempts_where("job = ?1 ORDER BY number"), params![id.0], read_attempt)?;
             let events = self.rows(&format!("{EVENT} WHERE events.job = ?1 ORDER BY events.sequence"), params![id.0], read_event)?;
             Ok(Some(JobHistory { job, reasons, attempts, events }))
@@ -118,7 +122,7 @@ impl Reader {
 
     /// The request of a job, if it exists.
     pub fn request(&self, id: JobId) -> Result<Option<JobRequest>, StoreError> {
-        self.first("SELECT request FROM requests WHERE job = ?1", params![id.0], |row| row.get(0).map(|Json(request)| request))
+        self.first(&format!("SELECT {REQUEST} FROM {WITH_REQUEST} WHERE jobs.id = ?1"), params![id.0], |row| read_request(row, 0))
     }
 
     /// The latest estimate of a job, if it has one.

@@ -126,9 +126,9 @@ fn all_errors_have_one_form() {
     let mut forged = job("forged");
     forged["array"] = json!({ "index": 1 });
     assert!(told("POST", "/v1/jobs", &json!({ "job": forged }).to_string()).1.contains("array"));
-    let large = json!({ "job": { "command": { "script": { "text": format!("#!/bin/sh\n{}", "#".repeat(1 << 20)) } }, "directory": "/tmp" },
-        "array": (0..10_000).collect::<Vec<u32>>() });
-    assert_eq!(told("POST", "/v1/jobs", &large.to_string()).0, ProblemKind::TooLarge);
+    let large = json!({ "job": { "command": { "script": { "text": format!("#!/bin/sh\n{}", "#".repeat((4 << 20) - 20)) } }, "directory": "/tmp" },
+        "array": (0..16).collect::<Vec<u32>>() });
+    assert_eq!(told("POST", "/v1/forecast", &large.to_string()).0, ProblemKind::TooLarge);
     assert_eq!(lab.get("/v1/queue")["counts"], json!({ "running": 0, "waiting": 0, "held": 0 }));
 }
 
