@@ -161,7 +161,7 @@ fn all_over(up: &ManagerProcess, acknowledged: &BTreeMap<u64, Option<JobId>>) ->
 #[test]
 fn a_fault_of_the_disk_loses_nothing_and_runs_nothing_twice() {
     need!(program("strace"));
-    let some = [("pwrite64", 1), ("pwrite64", 4), ("fsync", 2), ("openat", 3), ("write", 2), ("rename", 1), ("ftruncate", 1)];
+    let some = [("pwrite64", 1), ("pwrite64", 4), ("fdatasync", 2), ("openat", 3), ("write", 2), ("rename", 1), ("ftruncate", 1)];
     for (call, number) in some {
         Fault { call, effect: "error=EIO", number }.run();
     }
