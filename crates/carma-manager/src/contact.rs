@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_private_and_goes_with_its_manager() {
+    fn the_file_is_private_and_removed_with_its_manager() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read(&file(folder.path())).unwrap(), None);
         let published = Invitation::new(folder.path()).unwrap().publish("node".to_owned(), 7080).unwrap();

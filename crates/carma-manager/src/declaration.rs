@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_large_differences_are_told() {
+    fn only_large_differences_are_reported() {
         let told = |declared, used, succeeded| far_off(MiB(declared), MiB(used), succeeded);
         assert_eq!(told(20_480, 7_270, true).unwrap(), "declared 20.0 GiB, used 7.1 GiB: with less, it may start sooner and share a GPU");
         assert!(told(4096, 7270, false).unwrap().starts_with("declared 4.0 GiB, used 7.1 GiB: declare more"));

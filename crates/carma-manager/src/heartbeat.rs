@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_started_part_without_turns_is_stuck() {
+    fn only_a_started_part_without_progress_is_stuck() {
         let heartbeats = Heartbeats::default();
         let mut observer = heartbeats.observe();
         assert_eq!(silences(&mut observer, 10), [], "nothing has started");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planned_end_is_none_and_a_panic_is_one() {
+    fn only_a_panic_is_an_unexpected_end() {
         let heartbeats = Heartbeats::default();
         let mut observer = heartbeats.observe();
         heartbeats.start(Part::Exits).end();

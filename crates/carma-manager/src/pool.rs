@@ -128,7 +128,7 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
-    fn an_order_that_panics_does_not_stop_the_next() {
+    fn a_panicking_order_does_not_stop_the_next() {
         let (done, results) = channel();
         let new_worker = || {
             let done = done.clone();

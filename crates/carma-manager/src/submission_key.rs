@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_short_visible_text() {
+    fn a_submission_key_is_short_visible_text() {
         let fresh = SubmissionKey::fresh().unwrap();
         assert_eq!(fresh.as_str().parse(), Ok(fresh));
         let long = "x".repeat(MAX_LENGTH + 1);

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_job_does_not_need_cannot_be_too_much() {
+    fn unneeded_resources_are_never_too_large() {
         let quota = Quota { jobs: Some(3), gpus: Some(2), memory: None };
         let of = |jobs, gpus| QuotaUse { jobs, gpus, memory: MiB(9) };
         assert_eq!(quota.objection(of(1, 2), of(2, 0)), None);

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn use_accrues_and_counts_half_after_a_half_life() {
+    fn use_accumulates_and_halves_after_a_half_life() {
         let config = QueueConfig { half_life: Seconds::from_secs(1000), ..Config::from(Preset::Paper).queue };
         let mut ledger = Ledger::default();
         ledger.begin(attempt(1), charge(ADA, 0.5, 10), 0.0, Time::ZERO, &config);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_divide_what_was_had_and_groups_sum_it() {
+    fn use_is_divided_by_shares_and_summed_for_groups() {
         let mut config = Config::from(Preset::Paper).queue;
         config.shares.users.insert(UserId(2), 4.0);
         let mut ledger = Ledger::default();

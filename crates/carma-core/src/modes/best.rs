@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_from_a_job_that_waits_for_it() {
+    fn gpus_that_a_waiting_job_needs_are_not_switched() {
         let waiting: Vec<WaitingJob> = (0..7).map(|user| job(user, 0.14, 4_000)).collect();
         for needy in [WaitingJob { whole: true, ..job(1, 0.9, 4_000) }, job(1, 0.9, 30_000)] {
             let with = [&waiting[..], &[needy]].concat();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_or_is_not_allowed_is_no_choice() {
+    fn refused_and_forbidden_modes_are_not_chosen() {
         let waiting = vec![job(1, 0.3, 7_000); 5];
         let gpu = CurrentGpu { refused: vec![SharingMode::Mps], ..whole(SharingMode::Streams) };
         assert_eq!(best_mode(&gpu, &waiting, 1, &anything()).mode, None);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn other_idle_gpus_take_their_part_of_the_jobs() {
+    fn idle_gpus_share_the_waiting_jobs() {
         let waiting = vec![job(1, 0.3, 7_000); 5];
         let spread = best_mode(&whole(SharingMode::Streams), &waiting, 5, &anything());
         assert_eq!((spread.mode, spread.jobs), (None, 1));

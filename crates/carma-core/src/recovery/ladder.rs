@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_that_only_a_whole_gpu_could_meet_is_skipped() {
+    fn a_floor_that_needs_a_whole_gpu_is_skipped() {
         assert_eq!(floors(&[Rung::Add(MiB(2048)), buckets(), Rung::WholeGpu], 39_000, 40_960), [(40_960, true)]);
         assert_eq!(floors(&[Rung::Add(MiB(2048))], 39_000, 40_960), []);
     }

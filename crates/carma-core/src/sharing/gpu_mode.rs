@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_are_known_by_their_memory() {
+    fn instances_are_identified_by_their_memory() {
         for (memory, slices) in [(4_864, 1), (9_856, 2), (19_968, 3), (40_192, 7), (20_480, 3)] {
             assert_eq!(Part::with_memory(MiB(memory), MiB(40_960)).slices, slices, "{memory}");
         }

@@ -71,7 +71,7 @@ fn a_job_slower_than_predicted_is_separated_from_the_job_that_slows_it() {
 }
 
 #[test]
-fn a_newcomer_is_not_judged_before_it_trains() {
+fn a_new_job_is_not_judged_before_it_trains() {
     let mut lab = lab(SLOWED);
     lab.submit(known(1, 4_000));
     lab.settle(1, 4_000);
@@ -84,7 +84,7 @@ fn a_newcomer_is_not_judged_before_it_trains() {
 }
 
 #[test]
-fn what_was_predicted_is_no_reason() {
+fn a_predicted_slowdown_moves_no_job() {
     let mut lab = Lab::two(SLOWED, patient(1), patient(2));
     lab.reports(1, 0, 0.2);
     assert_eq!(moved(&lab.reports(1, 100, 0.26)), NONE, "1.7 times is less than 1.5 times the predicted 1.2");
@@ -101,7 +101,7 @@ fn a_job_that_cannot_checkpoint_is_not_moved_but_no_job_is_added() {
 }
 
 #[test]
-fn without_a_measurement_alone_the_expected_duration_counts_for_what_it_is_worth() {
+fn without_a_solo_measurement_the_expected_duration_is_used_with_a_margin() {
     let mut lab = lab(SLOWED);
     lab.submit(JobSpec { expected_duration: Some(secs(1000)), ..patient(1) });
     lab.settle(1, 4_000);
@@ -140,7 +140,7 @@ fn a_growing_job_is_moved_where_no_other_can_be() {
 }
 
 #[test]
-fn memory_that_is_steady_or_comes_to_rest_is_nobodys_business() {
+fn steady_memory_causes_no_correction() {
     let mut lab = Lab::two(GROWS, patient(1), patient(2));
     for step in 0..40 {
         let taken = [2_000, 9_000, 15_000, 20_000].get(step).copied().unwrap_or(20_000 + step as u64 % 2);

@@ -30,7 +30,7 @@ fn lent(lab: &Lab) -> Option<bool> {
 }
 
 #[test]
-fn it_is_flagged_then_lent_and_keeps_its_memory() {
+fn an_idle_job_is_flagged_then_lends_its_gpu_and_keeps_its_memory() {
     let mut lab = idle_lab();
     let since = lab.now;
     assert_eq!(lab.submit(known(2, 4_000)), []);
@@ -46,7 +46,7 @@ fn it_is_flagged_then_lent_and_keeps_its_memory() {
 }
 
 #[test]
-fn when_it_works_again_jobs_that_came_stay_and_no_other_comes() {
+fn when_an_idle_job_works_again_no_more_jobs_join() {
     let mut lab = idle_lab();
     lab.submit(known(2, 4_000));
     tick(&mut lab, 1800);
@@ -62,7 +62,7 @@ fn when_it_works_again_jobs_that_came_stay_and_no_other_comes() {
 }
 
 #[test]
-fn alone_on_its_gpu_it_is_seen_to_work_by_the_gpu() {
+fn a_job_alone_on_its_gpu_is_active_if_the_gpu_is() {
     let mut lab = idle_lab();
     tick(&mut lab, 700);
     assert_eq!(lent(&lab), Some(false));
@@ -88,7 +88,7 @@ fn a_job_of_several_gpus_is_idle_when_all_of_them_are() {
 }
 
 #[test]
-fn a_restart_forgets_no_flag() {
+fn a_restart_keeps_idle_flags() {
     let mut lab = idle_lab();
     lab.submit(known(2, 4_000));
     tick(&mut lab, 1800);

@@ -85,7 +85,7 @@ fn a_held_job_whose_estimate_arrives_stays_held() {
 }
 
 #[test]
-fn a_job_that_is_estimated_comes_back_as_it_was() {
+fn an_estimated_job_returns_to_its_former_state() {
     let mut lab = Lab::new(Config::default(), 1);
     lab.submit(JobSpec { awaits_estimate: true, ..job(1) });
     lab.submit(JobSpec { awaits_estimate: true, hold: true, ..job(2) });
@@ -113,7 +113,7 @@ fn hold_and_release() {
 }
 
 #[test]
-fn a_job_that_is_to_begin_later_does() {
+fn a_job_with_a_start_time_starts_then() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let begin = lab.now + secs(60);
     assert_eq!(lab.submit(JobSpec { begin: Some(begin), ..job(1) }), []);
@@ -124,7 +124,7 @@ fn a_job_that_is_to_begin_later_does() {
 }
 
 #[test]
-fn a_job_that_is_to_begin_later_follows_the_wall_clock() {
+fn a_start_time_follows_the_wall_clock() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let begin = lab.now + secs(60);
     lab.submit(JobSpec { begin: Some(begin), ..job(1) });
@@ -138,7 +138,7 @@ fn a_job_that_is_to_begin_later_follows_the_wall_clock() {
 }
 
 #[test]
-fn a_waiting_job_is_cancelled_at_once_a_running_one_is_asked_to_stop() {
+fn a_waiting_job_is_cancelled_at_once_and_a_running_one_is_signalled() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
     lab.submit(JobSpec { exclusive: true, ..job(2) });
@@ -156,7 +156,7 @@ fn a_waiting_job_is_cancelled_at_once_a_running_one_is_asked_to_stop() {
 }
 
 #[test]
-fn success_counts_even_if_it_crosses_with_a_cancel() {
+fn success_counts_despite_a_simultaneous_cancel() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
     lab.event(Event::JobCancelled { job: JobId(1) });
@@ -194,7 +194,7 @@ fn a_changed_limit_moves_the_end_of_a_running_attempt() {
 }
 
 #[test]
-fn a_job_put_back_checkpoints_if_it_can_and_is_next_in_line() {
+fn a_requeued_job_checkpoints_if_it_can_and_is_next() {
     let mut lab = Lab::with_policy(Preset::Standard, "exclusive", 1);
     lab.submit(JobSpec { may_checkpoint: true, ..job(1) });
     lab.submit(job(2));
@@ -209,7 +209,7 @@ fn a_job_put_back_checkpoints_if_it_can_and_is_next_in_line() {
 }
 
 #[test]
-fn ordinary_failures_are_retried_only_if_asked_for() {
+fn ordinary_failures_are_retried_only_if_requested() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { retries: RetryBudget { failure: 1, ..RetryBudget::default() }, ..job(1) });
     let again = lab.exit(1, Verdict::Failed { code: 3 });
@@ -238,7 +238,7 @@ fn a_launch_that_fails_says_why() {
 }
 
 #[test]
-fn events_of_an_attempt_that_is_not_under_way_are_refused() {
+fn events_of_an_attempt_that_is_not_running_are_refused() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { retries: RetryBudget { failure: 1, ..RetryBudget::default() }, ..job(1) });
     let first = lab.attempt(1);
@@ -253,7 +253,7 @@ fn events_of_an_attempt_that_is_not_under_way_are_refused() {
 }
 
 #[test]
-fn requests_that_make_no_sense_are_refused() {
+fn invalid_requests_are_refused() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let submit = |spec| Event::JobSubmitted(Box::new(spec));
     let per_rank = MemoryNeed { known: Some(PerRank::Each(vec![MiB(1); 3])), estimated: None };
@@ -287,7 +287,7 @@ fn requests_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn an_estimate_changes_what_a_waiting_job_asks_for() {
+fn an_estimate_changes_the_request_of_a_waiting_job() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.load(0, 20_000, 0.1);
     lab.submit(known(1, 20_000));
@@ -306,7 +306,7 @@ fn an_estimate_changes_what_a_waiting_job_asks_for() {
 }
 
 #[test]
-fn an_estimate_above_every_gpu_asks_for_the_largest_a_known_need_does_not() {
+fn an_estimate_above_every_gpu_requests_the_largest_one() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     assert_eq!(lab.submit(known(1, 41_000)), []);
     let too_large = WaitReason::TooLarge { gpus: 1, memory: MiB(41_000), largest: MiB(40_960), most: 1 };
@@ -320,7 +320,7 @@ fn an_estimate_above_every_gpu_asks_for_the_largest_a_known_need_does_not() {
 }
 
 #[test]
-fn a_wide_estimate_is_held_against_as_many_gpus() {
+fn a_wide_estimate_is_compared_with_as_many_gpus() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.attach(DeviceSpec::new(gpu(2), MiB(81_920)));
     let memory = MemoryNeed::estimated(MiB(50_000), MiB(60_000));
@@ -348,7 +348,7 @@ fn time_never_runs_backwards() {
 }
 
 #[test]
-fn restored_jobs_are_where_they_were_before_any_job_is_placed() {
+fn restored_jobs_keep_their_gpus() {
     let gpu = DeviceId::gpu(ServerId(0), 0);
     let now = Time::from_secs(10);
     let started = || {

@@ -37,7 +37,7 @@ fn the_log_replays_to_the_same_actions() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_gives_back_what_was_decided() {
+fn a_failed_log_write_returns_the_decision() {
     struct Full;
     impl std::io::Write for Full {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {

@@ -25,7 +25,7 @@ fn reason(lab: &Lab, id: u64) -> WaitReason {
 }
 
 #[test]
-fn a_user_over_quota_waits_and_others_pass_in_any_discipline() {
+fn a_user_over_quota_waits_and_others_pass_in_any_order() {
     for backfill in [0, 100] {
         let mut lab = lab(&format!(r#"{{"quotas":{{"jobs":1}},"queue":{{"backfill":{backfill}}}}}"#), 4);
         assert_eq!(lab.submit(of(1, job(1))), [(1, vec![0])]);
@@ -103,7 +103,7 @@ fn a_user_can_have_another_quota() {
 }
 
 #[test]
-fn a_lowered_quota_stops_no_job_and_a_raised_one_wakes_the_waiting() {
+fn a_lowered_quota_stops_no_job_and_a_raised_one_starts_waiting_jobs() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     let configure = |json: &str, lab: &mut Lab| launches(&lab.event(Event::ConfigurationChanged(Box::new(settings(json)))));
     for id in 1..=3 {

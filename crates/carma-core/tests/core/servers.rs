@@ -56,7 +56,7 @@ fn a_job_starts_where_its_limit_ends_before_the_server() {
 }
 
 #[test]
-fn a_server_that_lasts_longer_than_was_known_takes_what_waits() {
+fn an_extended_server_takes_waiting_jobs() {
     let mut lab = ending_after(100, 1);
     lab.submit(limited(1, 200));
     assert_eq!(launches(&ends_after(&mut lab, 199)), []);
@@ -68,7 +68,7 @@ fn a_server_that_lasts_longer_than_was_known_takes_what_waits() {
 }
 
 #[test]
-fn a_head_that_no_server_lasts_for_any_more_lets_others_pass() {
+fn other_jobs_pass_a_head_that_no_server_lasts_for() {
     let queue = QueueConfig { order: QueueOrder::Submission, backfill: None, ..Config::from(Preset::Standard).queue };
     let mut lab = Lab::new(Config { queue, ..Preset::Standard.into() }, 1);
     ends_after(&mut lab, 100);
@@ -82,7 +82,7 @@ fn a_head_that_no_server_lasts_for_any_more_lets_others_pass() {
 }
 
 #[test]
-fn jobs_without_gpus_go_by_the_end_of_a_server_too() {
+fn jobs_without_gpus_respect_the_end_of_a_server() {
     let mut lab = ending_after(100, 0);
     let cpu = |id, seconds| JobSpec { gpus: 0, cpus: Some(1), ..limited(id, seconds) };
     assert_eq!(lab.submit(cpu(1, 200)), []);
@@ -96,7 +96,7 @@ fn jobs_without_gpus_go_by_the_end_of_a_server_too() {
 }
 
 #[test]
-fn a_draining_server_takes_nothing_and_jobs_that_can_checkpoint_leave() {
+fn a_draining_server_takes_no_jobs_and_moves_those_that_can_checkpoint() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 3);
     lab.submit(JobSpec { may_checkpoint: true, exclusive: true, ..job(1) });
     lab.submit(JobSpec { exclusive: true, ..job(2) });
@@ -137,7 +137,7 @@ fn a_job_that_loses_its_server_is_queued_again_however_often() {
 }
 
 #[test]
-fn a_cancelled_job_or_one_out_of_time_does_not_come_back_from_a_lost_server() {
+fn cancelled_and_timed_out_jobs_are_not_requeued_after_a_lost_server() {
     let mut lab = ending_after(100, 2);
     lab.submit(limited(1, 100));
     lab.submit(limited(2, 50));
@@ -205,7 +205,7 @@ fn a_detached_server_is_forgotten() {
 }
 
 #[test]
-fn without_any_server_jobs_wait_until_one_comes() {
+fn without_a_server_jobs_wait() {
     let mut lab = Lab { scheduler: Scheduler::new(Config::from(Preset::Standard)), now: Time::from_secs(1) };
     lab.submit(JobSpec { gpus: 0, ..job(1) });
     lab.submit(JobSpec { gpus: 0, cpus: Some(2), ..job(2) });
@@ -225,7 +225,7 @@ fn without_any_server_jobs_wait_until_one_comes() {
 }
 
 #[test]
-fn the_ring_goes_on_after_a_server_that_is_gone() {
+fn round_robin_continues_after_a_lost_server() {
     let mut lab = Lab::with_policy(Preset::Standard, "rr", 1);
     for server in 1..4 {
         attach(&mut lab, ServerId(server), None);

@@ -66,7 +66,7 @@ fn the_user_who_used_least_goes_first() {
 }
 
 #[test]
-fn users_alternate_by_what_their_jobs_cost() {
+fn users_alternate_by_the_cost_of_their_jobs() {
     let mut lab = Lab::new(config(fair()), 1);
     lab.submit(of(3, lasting(100, 1)));
     for id in 1..=4 {
@@ -80,7 +80,7 @@ fn users_alternate_by_what_their_jobs_cost() {
 }
 
 #[test]
-fn a_user_who_used_more_waits_and_is_told_so() {
+fn a_user_who_used_more_waits_and_sees_the_reason() {
     let mut lab = Lab::new(config(fair()), 1);
     lab.submit(of(1, lasting(1, 100)));
     lab.submit(of(1, lasting(2, 100)));
@@ -145,7 +145,7 @@ fn gpus_are_kept_for_an_absent_user_for_a_limited_time() {
 }
 
 #[test]
-fn what_is_left_to_a_user_is_not_kept_for_a_head_that_must_not_have_it() {
+fn the_fair_share_reserve_is_not_reserved_for_a_head_of_another_user() {
     let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), backfill: Some(100.0), ..QueueSettings::default() }), 2);
     lab.submit(of(2, lasting(1, 100_000)));
     lab.wait(1_000);
@@ -157,7 +157,7 @@ fn what_is_left_to_a_user_is_not_kept_for_a_head_that_must_not_have_it() {
 }
 
 #[test]
-fn of_jobs_that_are_as_long_the_first_is_next() {
+fn among_equally_long_jobs_the_first_is_next() {
     let mut lab = Lab::new(config(QueueSettings { critical: Some(1.0), ..ordered(QueueOrder::Shortest) }), 2);
     lab.event(Event::HostShort { server: ServerId(0) });
     (1..=3).for_each(|id| drop(lab.submit(job(id))));
@@ -165,7 +165,7 @@ fn of_jobs_that_are_as_long_the_first_is_next() {
 }
 
 #[test]
-fn an_overdue_job_takes_nothing_off_the_work_of_others() {
+fn an_overdue_job_does_not_reduce_the_work_of_others() {
     let queue = QueueSettings { critical: Some(1.0), reserve_after: Some(1e6), backfill: Some(100.0), ..ordered(QueueOrder::Shortest) };
     let mut lab = Lab::new(config(queue), 2);
     lab.submit(lasting(1, 100));
@@ -184,7 +184,7 @@ fn an_overdue_job_takes_nothing_off_the_work_of_others() {
 }
 
 #[test]
-fn beside_a_user_who_used_less_a_user_has_a_job_for_each_gpu_of_its_share() {
+fn a_user_is_limited_to_its_share_beside_a_user_who_used_less() {
     let queue = QueueSettings { fair_share: Some(true), ..QueueSettings::default() };
     let mut lab = Lab::new(Settings { queue: Some(queue), ..Settings::default() }.check().unwrap(), 4);
     assert_eq!(lab.submit(of(1, lasting(1, 36_000))).len(), 1);
@@ -200,7 +200,7 @@ fn beside_a_user_who_used_less_a_user_has_a_job_for_each_gpu_of_its_share() {
 }
 
 #[test]
-fn cutting_a_gpu_does_not_make_the_longest_job_next() {
+fn partitioning_a_gpu_does_not_make_the_longest_job_next() {
     let queue = QueueSettings { critical: Some(0.3), reserve_after: Some(1_000.0), backfill: Some(100.0), ..QueueSettings::default() };
     let mut lab = Lab::new(config(queue), 2);
     lab.event(Event::HostShort { server: ServerId(0) });

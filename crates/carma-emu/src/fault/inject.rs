@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_strikes_stands_until_it_is_mended_and_is_reported() {
+    fn faults_last_until_cleared_and_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let hang = Fault::Call { gpu: Some(0), call: Some("nvmlDeviceGetName".to_owned()), answer: CallAnswer::Hangs };
         let error = Fault::Call { gpu: None, call: None, answer: CallAnswer::Fails("not_supported".parse().unwrap()) };
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_faults_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let check = |state: &mut State<'_>| {
             assert_eq!(find_gpu(state, "2"), Ok(2));

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_from_under_a_process() {
+    fn instances_in_use_are_not_destroyed() {
         cut("H100-80GB", |state, profiles| {
             let instance = state.create_instance(0, named(profiles, "1g.10gb"), None).unwrap();
             state.create_compute_instance(0, instance).unwrap();

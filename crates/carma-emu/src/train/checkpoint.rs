@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_read_as_it_was_written_and_only_for_its_workload() {
+    fn a_checkpoint_reads_back_only_for_its_workload() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("job.json");
         assert_eq!(read(&file, "unet_voc").unwrap(), None);

@@ -45,7 +45,7 @@ fn limits_are_set_read_back_counted_and_cleared() {
 }
 
 #[test]
-fn limits_go_with_their_group() {
+fn limits_end_with_their_group() {
     let group = need!(ControlGroup::new("gone"));
     let path = group.path().to_owned();
     let (emulated, driver, gpu) = machine();

@@ -73,7 +73,7 @@ fn earlier<T: Copy>(device: &Device<'_>, call: &str, empty: T, read: impl Fn(&T)
 }
 
 #[test]
-fn what_processes_do_adds_up_to_what_the_gpu_does() {
+fn process_utilisation_sums_to_that_of_the_gpu() {
     let emulated = Emulated::new("1xA100-40GB");
     let nvml = emulated.nvml();
     let device = nvml.device_by_index(0).unwrap();
@@ -92,7 +92,7 @@ fn what_processes_do_adds_up_to_what_the_gpu_does() {
 }
 
 #[test]
-fn a_thousand_processes_come_and_go_without_a_trace() {
+fn a_thousand_processes_leave_no_trace() {
     let emulated = Emulated::new("4xA100-40GB");
     let nvml = emulated.nvml();
     for round in 0..20 {

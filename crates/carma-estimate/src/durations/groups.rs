@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_alike_by_what_differs_between_their_command_lines() {
+    fn similarity_depends_on_the_differences_of_command_lines() {
         let line = "python train.py --model resnet50 --epochs 10 --seed 1 --lr=0.1 -v";
         for (other, likeness) in [
             (line, Likeness::Command),

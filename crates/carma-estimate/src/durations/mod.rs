@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_expectation_lies_between_what_was_seen(lengths in proptest::collection::vec(10_u64..100_000, 1..20)) {
+        fn the_expected_value_lies_between_the_observations(lengths in proptest::collection::vec(10_u64..100_000, 1..20)) {
             let runs: Vec<(&str, u64)> = lengths.iter().map(|seconds| ("a.py", *seconds)).collect();
             let median = after(&runs).expected(&groups("a.py")).unwrap().length.median().get();
             let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
@@ -171,13 +171,13 @@ mod tests {
         }
 
         #[test]
-        fn runs_that_agree_make_it_surer(seconds in 10_u64..100_000, count in 1_usize..20) {
+        fn agreeing_runs_increase_the_certainty(seconds in 10_u64..100_000, count in 1_usize..20) {
             let spread = |count| after(&vec![("a.py", seconds); count]).expected(&groups("a.py")).unwrap().length.spread();
             prop_assert!(spread(count + 1) < spread(count));
         }
 
         #[test]
-        fn a_table_keeps_what_is_expected(lengths in proptest::collection::vec((0_usize..4, 10_u64..100_000), 1..30)) {
+        fn tables_keep_the_expectation(lengths in proptest::collection::vec((0_usize..4, 10_u64..100_000), 1..30)) {
             let lines = ["a.py --epochs 3", "a.py --epochs 4", "b.py", "c.py --model x"];
             let durations = after(&lengths.iter().map(|(line, seconds)| (lines[*line], *seconds)).collect::<Vec<_>>());
             let mut table = Vec::new();

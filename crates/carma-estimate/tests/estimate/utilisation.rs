@@ -99,7 +99,7 @@ fn a_roofline_by_hand() {
 }
 
 #[test]
-fn what_is_not_trained_has_no_backward_pass() {
+fn frozen_layers_have_no_backward_pass() {
     let model = chain(&[100], &[(LayerKind::Linear, &[50], &[5000, 50])]);
     let forward_only = Training { optimizer: Optimizer::None, ..training(4) };
     assert!(features(&model, &forward_only).backward_flops < 1e-9);
@@ -110,7 +110,7 @@ fn what_is_not_trained_has_no_backward_pass() {
 }
 
 #[test]
-fn nothing_and_too_much_are_no_trouble() {
+fn empty_and_huge_models_are_allowed() {
     for answer in [estimate(&Model::default(), &training(0)), estimate(&enormous(), &training(u64::MAX))] {
         within(&answer.smact);
         within(&answer.smocc);

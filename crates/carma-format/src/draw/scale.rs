@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_scale_is_no_trouble() {
+    fn an_empty_scale_is_allowed() {
         for (low, high) in [(0.0, 0.0), (f64::NAN, f64::NAN), (1.0, f64::INFINITY), (5.0, 1.0)] {
             for scale in [Scale::linear((low, high), (0.0, 9.0), Unit::Time), Scale::logarithmic((low, high), (0.0, 9.0), Unit::Time)] {
                 assert!(scale.place(high).is_finite());

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_cannot_leave_its_place() {
+    fn text_is_escaped() {
         assert_eq!(escape("<a & \"b\" 'c'>\u{0}\n"), "&lt;a &amp; &quot;b&quot; &#39;c&#39;&gt; ");
     }
 

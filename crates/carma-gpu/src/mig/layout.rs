@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_layout_is_named() {
+    fn invalid_layouts_are_reported() {
         let error = |text: &str| text.parse::<Layout>().unwrap_err().to_string();
         insta::assert_snapshot!(
             ["", "3g", "3g.20gb,", "0x1g.5gb", "999x1g.5gb", "manyx1g.5gb"].map(error).join("\n"),

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_says_why() {
+    fn impossible_layouts_give_the_reason() {
         let layouts = ["4g.20gb,4g.20gb", "8x1g.5gb", "4g.20gb,3g.20gb,1g.5gb", "2x1g.5gb+me", "2g.20gb", "3g.20gb,3x1g.10gb"];
         insta::assert_snapshot!(layouts.map(|layout| outcome(&cut(&[]), layout)).join("\n"), @r#"
         this GPU has room for 1 MIG instance(s) of kind 4g.20gb, not 2
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_stays_and_what_is_used_stays_first() {
+    fn matching_instances_stay_and_used_ones_first() {
         let state = cut(&[("1g.5gb", 0, &[]), ("1g.5gb", 1, &[7]), ("3g.20gb", 4, &[8])]);
         let cases = ["3g.20gb,2x1g.5gb", "3g.20gb,1g.5gb", "3g.20gb,2g.10gb,1g.5gb", "4g.20gb,3g.20gb", "2x3g.20gb", "off"];
         insta::assert_snapshot!(cases.map(|layout| format!("{layout}: {}", outcome(&state, layout))).join("\n"), @r#"
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_switched_under_a_process() {
+    fn no_mode_is_switched_under_a_process() {
         let process = Process { pid: 7, name: None, gpu_instance: None };
         insta::assert_snapshot!(outcome(&whole(vec![process]), "7x1g.5gb"), @"the GPU is in use by process 7: let that end first");
         insta::assert_snapshot!(outcome(&cut(&[("1g.5gb", 0, &[])]), "off"), @"destroy instance 0: 1g.5gb at 0:1; switch MIG off");

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_too_deep_for_sockets_is_refused_at_once() {
+    fn a_folder_path_too_long_for_sockets_is_refused() {
         let deep = tempfile::tempdir().unwrap().path().join("x".repeat(MAX_FOLDER));
         let refused = control(&deep).start(ClientLimits::default());
         assert!(matches!(refused, Err(MpsError::LongPath { path, most: 88 }) if path == deep && !deep.exists()));

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_that_is_there_is_chosen() {
+    fn the_best_available_source_is_chosen() {
         assert_eq!(choose(None, |_| true), Source::Gpm);
         assert_eq!(choose(None, |source| source >= Source::Exporter), Source::Exporter);
         assert_eq!(choose(None, |_| false), Source::UtilisationOnly);

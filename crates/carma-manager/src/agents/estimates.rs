@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_agent_the_job_goes_on() {
+    fn without_an_agent_the_job_continues() {
         let estimates = Arc::new(AgentEstimates::default());
         let reason = start(&estimates, Duration::ZERO).join().unwrap().unwrap_err();
         assert_eq!(reason, "no estimate: no agent is ready for a dry run");

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pilots_are_told_from_other_jobs() {
+    fn pilots_are_distinguished_from_other_jobs() {
         assert_eq!(parse("12|train|RUNNING|None|1:00|gn0"), None);
         assert_eq!(parse("slurm_load_jobs error: Unable to contact slurm controller"), None);
         let running = parse("13|carma-ab|RUNNING|None|1-02:03:04|gn0").unwrap();

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_manager_it_is_said_where_it_was_looked_for_and_how_to_start_one() {
+    fn without_a_manager_the_error_names_addresses_and_remedy() {
         let sockets = ["/run/user/1000/carma/carma.sock", "/run/carma/carma.sock"];
         insta::assert_snapshot!(ClientError::NoManager(sockets.map(PathBuf::from).to_vec()), @"no manager is running: nothing listens at /run/user/1000/carma/carma.sock or /run/carma/carma.sock; start one with `carma up`");
     }

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_new_is_read_and_never_much() {
+    fn only_a_bounded_amount_of_new_output_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let (path, mut read) = (folder.path().join("log"), 0);
         assert!(new_bytes(&path, &mut read).is_err());

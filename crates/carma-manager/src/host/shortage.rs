@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_go_to_and_fro() {
+    fn a_shortage_does_not_flicker() {
         let limits = Limits { memory: MiB(1000), ..Limits::default() };
         let mut standing = ShortageTracker::default();
         let mut seen = |available| match standing.take(&reading(available), &limits) {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_off_stays_off_while_the_host_recovers() {
+    fn a_disabled_limit_stays_disabled_while_the_host_recovers() {
         let limits = Limits { memory_pressure: Fraction::ONE, ..Limits::default() };
         let busy = Pressure { some: Fraction::clamped(0.99), full: Some(Fraction::clamped(0.99)) };
         let mut host = HostReading { cpu_pressure: Some(busy), memory_pressure: Some(busy), ..reading(32_000) };
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_what_is_short() {
+    fn the_text_names_the_scarce_resource() {
         let limits = Limits { cpu_pressure: Fraction::clamped(0.95), ..Limits::default() };
         let words = |change: fn(&mut HostReading)| {
             let mut reading = reading(32_000);

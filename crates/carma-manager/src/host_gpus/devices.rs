@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gpu_keeps_its_number_whichever_others_come_or_go() {
+    fn a_gpu_keeps_its_number_when_others_change() {
         let uuid = |name: &str| name.parse::<DeviceUuid>().unwrap();
         let mut numbers = Numbers::default();
         assert_eq!([numbers.of(&uuid("GPU-a"), 0), numbers.of(&uuid("GPU-b"), 1)], [0, 1]);

@@ -110,7 +110,7 @@ mod tests {
     const OF_2_1: &str = "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacty of 23.69 GiB of which 17.06 MiB is free. Process 12 has 12.00 GiB memory in use. Including non-PyTorch memory, this process has 11.66 GiB memory in use. Of the allocated memory 10.90 GiB is allocated by PyTorch, and 479.07 MiB is reserved by PyTorch but unallocated.";
 
     #[test]
-    fn pytorch_of_all_times_is_understood() {
+    fn all_versions_of_pytorch_are_understood() {
         let old = MemoryAtFailure::from_message(OF_1_13).unwrap();
         assert_eq!((old.wanted, old.total, old.free, old.own), (Some(MiB(2048)), MiB(40_540), MiB(1219), MiB(38_912)));
         assert_eq!((old.blame(None), old.needed()), (Some(Blame::Job), Some(MiB(40_960))));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_alone_is_its_own_whoever_else_was_there() {
+    fn a_job_larger_than_the_gpu_is_its_own_fault() {
         let told = OF_2_1.replace("allocate 20.00 MiB", "allocate 20.00 GiB");
         assert_eq!(MemoryAtFailure::from_message(&told).unwrap().blame(None), Some(Blame::Job));
     }

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_new_and_go_when_they_are_done_with() {
+    fn helper_folders_are_new_and_removed_after_use() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("0")).unwrap();
         let folders = HelperFolders::new(folder.path().to_owned());

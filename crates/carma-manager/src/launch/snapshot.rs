@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_copied_is_told_before_anything_is() {
+    fn errors_are_reported_before_any_copy() {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("project");
         tree(&project, &[("a", "aaa"), ("weights.bin", "0123456789")]);

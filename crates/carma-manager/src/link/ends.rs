@@ -46,7 +46,7 @@ mod tests {
     use crate::attempt::{Ended, Exit};
 
     #[test]
-    fn an_end_is_read_as_it_was_written_and_only_where_the_manager_looks() {
+    fn an_end_reads_back_only_from_its_folder() {
         let jobs = tempfile::tempdir().unwrap();
         let attempt = AttemptId { job: JobId(3), number: 2 };
         let now = SystemTime::now();

@@ -40,7 +40,7 @@ mod tests {
     use carma_core::MiB;
 
     #[test]
-    fn the_surest_that_is_told_counts() {
+    fn the_most_reliable_value_counts() {
         let occupant = |busy: Option<f64>, memory: Option<u64>| Occupant {
             holder: Holder::Others,
             busy: busy.map(Fraction::clamped),

@@ -99,7 +99,7 @@ mod tests {
     use crate::tally::kind_of;
 
     #[test]
-    fn every_way_to_end_has_its_word() {
+    fn every_state_of_slurm_has_a_meaning() {
         let reason = String::new;
         let verdicts = [
             Verdict::Succeeded,

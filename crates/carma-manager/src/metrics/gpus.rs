@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_gpu_that_is_cut_memory_is_its_instances() {
+    fn memory_of_a_partitioned_gpu_is_that_of_its_instances() {
         let mut page = Page::default();
         let mut elsewhere = whole();
         (elsewhere.detail.device, elsewhere.detail.node) = ("s1/gpu0".parse().unwrap(), Some("gn1".to_owned()));

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn without_servers_there_are_their_numbers_alone() {
+    fn without_servers_only_the_counts_are_exported() {
         let mut page = Page::default();
         write_servers(&mut page, &[], 0);
         write_pools(&mut page, &[]);

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_told_with_where_how_long_and_why() {
+    fn an_end_is_described_with_place_duration_and_reason() {
         let history = history(Some("resnet"), None, Vec::new());
         let finished = |outcome: Value| event("finished", 360_000, json!({ "outcome": outcome, "text": "" }));
         let (done, failed) = (finished(json!("succeeded")), finished(json!({"failed": {"code": 1}})));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_that_was_far_off_is_told_with_the_end() {
+    fn a_wrong_declaration_is_reported_at_the_end() {
         let mut history = history(None, None, Vec::new());
         history.job.request.resources.memory = Some(MiB(80 << 10));
         let done = event("finished", 360_000, json!({ "outcome": "succeeded", "text": "" }));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_what_they_did_themselves() {
+    fn users_get_no_message_about_their_own_actions() {
         let cancelled = event("finished", 1, json!({"outcome": "cancelled"}));
         let text_of = |cause: CancelCause| described(&history(None, Some(cause), Vec::new()), &cancelled).map(|(_, text)| text);
         assert_eq!(text_of(CancelCause::User("ada".to_owned())), None);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_job_is_told_of_once_until_it_has_worked() {
+    fn an_idle_job_is_reported_once_until_it_works() {
         let idle = |after: u64, since: f64, lent: bool| event("idle", after, json!({"idle": {"since": since, "lent": lent}}));
         let events = [idle(1, 5.0, false), idle(2, 5.0, true), event("idle", 3, json!({"idle": null})), idle(4, 9.0, true)];
         let history = history(None, None, events.to_vec());

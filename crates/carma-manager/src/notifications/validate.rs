@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_that_lead_nowhere_are_refused_without_their_secrets() {
+    fn invalid_channels_are_refused_without_their_secrets() {
         for good in ["https://hooks.example.org/T0KEN?x=1", "http://127.0.0.1:8080", "http://[::1]:80/"] {
             assert_eq!(refused(Channel::Webhook(good.to_owned())), "", "{good}");
         }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_is_given_once_with_its_occasions_and_few_are_enough() {
+    fn each_channel_is_given_once_and_the_number_is_limited() {
         let wish = |on: &[Occasion], name: &str| Notification { on: on.to_vec(), by: Channel::Mail(name.to_owned()) };
         let done = &[Occasion::Done][..];
         assert_eq!(
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_everybody_may_read_holds_no_secret() {
+    fn public_texts_contain_no_secret() {
         let webhook = Channel::Webhook("https://hooks.example.org:8443/services/T0KEN".to_owned());
         let command = Channel::Command("curl -H 'Authorization: T0KEN' x".to_owned());
         assert_eq!([webhook.to_string(), command.to_string()], ["webhook at hooks.example.org:8443", "command"]);

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_body_is_told_with_its_place() {
+    fn mistakes_in_a_body_are_reported_with_their_place() {
         let wrong = |body: &str| parse::<Submission>(body.as_bytes()).unwrap_err();
         let problem = wrong("{\"job\": {\"command\": {\"program\": [1]}}}");
         assert_eq!(problem.kind, ProblemKind::Invalid);

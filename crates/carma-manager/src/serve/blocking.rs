@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clients_that_are_gone_give_their_turns_back() {
+    async fn disconnected_clients_release_their_turns() {
         let work = BlockingWork::limited(Limits::at_most(1));
         let (answer, end) = slow(&work, 1);
         yield_now().await;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_panics_gives_its_turn_back() {
+    async fn panicking_work_releases_its_turn() {
         let work = BlockingWork::limited(Limits::at_most(1));
         assert!(work.run(1, || panic!("on purpose")).await.is_err());
         assert_eq!(work.run(1, || 1).await.unwrap(), 1);

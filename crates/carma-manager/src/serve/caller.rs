@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operators_manage_all_jobs_but_act_as_themselves() {
+    fn operators_manage_all_jobs_under_their_own_name() {
         let caller = |uid, role| Caller { uid, gid: 1, name: String::new(), role };
         let (user, stranger, operator, root) =
             (caller(7, Role::Owner), caller(8, Role::Owner), caller(9, Role::Operator), caller(0, Role::Operator));

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn no_user_takes_all_turns_and_none_waits_for_ever() {
+    async fn no_user_takes_all_turns_and_no_user_starves() {
         let permits = ConcurrencyLimit { timeout: Duration::from_millis(20), ..ConcurrencyLimit::new(3, 2) };
         let (alice, bob, carol) = (1, 2, 3);
         let first = permits.take(alice).await.unwrap();

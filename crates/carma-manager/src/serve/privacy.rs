@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn others_see_nothing_of_what_a_job_does() {
+    fn other_users_do_not_see_what_a_job_does() {
         let seen = seen_as(1001, Role::Owner);
         assert!(!seen.contains("private") && !seen.contains("hf_x"), "{seen}");
         assert!(seen.contains("\"ended\"") && seen.contains("alice"));

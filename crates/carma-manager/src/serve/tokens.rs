@@ -113,7 +113,7 @@ mod tests {
     const HASH: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
 
     #[test]
-    fn a_token_stands_for_the_user_of_its_line() {
+    fn a_token_identifies_the_user_of_its_line() {
         let tokens = parse(&format!("# the laboratory's\n\nalice {HASH}\nbob  {}\n", "00".repeat(32))).unwrap();
         assert_eq!(user_of(&tokens, "secret"), Some("alice".to_owned()));
         assert_eq!(user_of(&tokens, "Secret"), None);

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_own_manager_serves_that_user_and_root_alone() {
+    fn a_users_manager_serves_only_that_user_and_root() {
         let users = Users::new("no-such-group".to_owned(), 4_000_001);
         assert_eq!(users.look_up(numbered(4_000_001)).unwrap().role, Role::Operator);
         assert_eq!(users.look_up(numbered(0)).unwrap().role, Role::Operator);

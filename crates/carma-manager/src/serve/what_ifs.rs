@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_same_question_is_simulated_once() {
+    async fn equal_questions_are_simulated_once() {
         let answer = format!("{{\"jobs\":3,\"left_out\":[],\"measured\":{0},\"simulated\":{0},\"others\":[]}}", fate());
         let (folder, what_ifs) = answered_by(&format!("echo '{answer}'"));
         let query =
@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_told_as_the_program_tells_it() {
+    async fn errors_of_the_program_are_passed_on() {
         let (_folder, what_ifs) = answered_by("echo 'carma: there is no policy \"best\"' >&2; exit 1");
         let problem = what_ifs.answer(WhatIfQuery::default()).await.unwrap_err();
         assert_eq!((problem.kind, problem.message.as_str()), (ProblemKind::Invalid, "there is no policy \"best\""));
     }
 
     #[tokio::test]
-    async fn whoever_takes_too_long_is_ended() {
+    async fn a_simulation_that_takes_too_long_is_stopped() {
         let (_folder, what_ifs) = answered_by("exec sleep 1000");
         let what_ifs = Arc::new(WhatIfs { longest: Duration::from_millis(50), ..Arc::into_inner(what_ifs).unwrap() });
         let problem = what_ifs.answer(WhatIfQuery::default()).await.unwrap_err();

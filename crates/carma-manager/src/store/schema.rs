@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_store_is_refused_in_words() {
+    fn a_newer_store_is_refused_with_a_message() {
         let (_folder, path) = store_of_version_one();
         drop(migrate(&path, Journal::Wal, &STEPS, NOW).unwrap());
         let refused = migrate(&path, Journal::Wal, &STEPS[..2], NOW).unwrap_err();

@@ -182,7 +182,7 @@ mod tests {
     use super::{KEYS, Key, nearest};
 
     #[test]
-    fn no_two_keys_answer_to_one_name() {
+    fn key_names_are_unique() {
         let names: Vec<&str> = KEYS.iter().flat_map(|key| key.aliases.iter().copied().chain([key.name])).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         let letters: Vec<char> = KEYS.iter().filter_map(|key| key.short).collect();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_told_the_nearest() {
+    fn a_wrong_name_gets_a_suggestion() {
         assert_eq!(
             ["gpu", "memm", "oom_retries", "cput", "prioritty"].map(nearest),
             ["gpus", "mem", "oom-retries", "cpus", "priority"].map(Some)

@@ -38,7 +38,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quoted_words_come_back(words in prop::collection::vec("[^']*", 0..5)) {
+        fn quoted_words_read_back(words in prop::collection::vec("[^']*", 0..5)) {
             let line = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
             prop_assert_eq!(split(&line).unwrap(), words);
         }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_the_same_is_taken() {
+    fn equivalent_slurm_options_are_accepted() {
         for (option, value, expected) in [
             ("--gres", "gpu:2", "gpus=2"),
             ("--gres", "gpu", "gpus=1"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_is_noted() {
+    fn other_slurm_options_are_noted() {
         for (option, value, expected) in [
             ("--gres", "gpu:a100:2", "gpus=2"),
             ("--gres", "gpu:a100", "gpus=1"),

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_manager_may_say_or_would_collide_is_refused() {
+    fn reserved_and_colliding_values_are_refused() {
         let refused = |submission: Submission| submission.validate().unwrap_err().to_string();
         let mut placed = sweep_of(&["a"], Vec::new());
         placed.job.array = Some(ArrayElement { index: 1, array: None, parameters: BTreeMap::new() });

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_of_which_nothing_is_known_say_nothing() {
+    fn unknown_gpus_prove_nothing() {
         let mut lab = Lab::default();
         lab.alive(GpuSign::Works);
         assert!(!hangs(lab.quiet(GpuSign::Unknown, 86_400)));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn activity_is_asked_for_while_only_that_would_tell() {
+    fn process_activity_is_read_only_when_needed() {
         let mut lab = Lab::default();
         lab.alive(GpuSign::Works);
         lab.quiet(GpuSign::Unknown, 140);
@@ -274,7 +274,7 @@ mod tests {
 
         /// However it began: if it worked once and then nothing moves, that is found.
         #[test]
-        fn what_hangs_is_found(steps in steps()) {
+        fn hanging_attempts_are_found(steps in steps()) {
             let mut lab = Lab::default();
             lab.alive(GpuSign::Works);
             for step in steps {

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_hangs_and_gets_on_again_is_told_of_once_each() {
+    fn a_hang_and_its_end_are_reported_once_each() {
         let mut watch = StallWatch::default();
         let working = |second: u64| second as f64 * 1e-5;
         assert_eq!(looks(&mut watch, None, 0..1_000, GpuSign::Works, working), None);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn one_gpu_that_works_or_is_unknown_is_enough() {
+    fn one_active_or_unknown_gpu_is_sufficient() {
         use GpuSign::{Idle, None, Unknown, Works};
         assert_eq!([GpuSign::of_all([]), GpuSign::of_all([Idle, Idle])], [None, Idle]);
         assert_eq!([GpuSign::of_all([Idle, Unknown]), GpuSign::of_all([Unknown, Works])], [Unknown, Works]);

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_that_stops_is_found_without_a_report() {
+    fn stopped_progress_is_found_without_a_report() {
         let (mut lab, alone) = (Lab::default(), beside([]));
         lab.run(3_000, 1e-5, &alone);
         assert!(is_slow(lab.run(1_800, 0.0, &alone)));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_neighbours_nor_throttling_are_its_fault() {
+    fn co_runners_and_throttling_do_not_make_a_job_slow() {
         let (mut lab, alone) = (Lab::default(), beside([]));
         lab.run(3_000, 1e-5, &alone);
         assert!(!is_slow(lab.run(3_600, 0.1e-5, &beside([2]))));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_fewer_neighbours_it_must_not_be_slower_than_beside_more() {
+    fn fewer_co_runners_must_not_be_slower_than_more() {
         let mut lab = Lab::default();
         lab.run(3_000, 1e-5, &beside([2, 3]));
         assert!(is_slow(lab.run(1_800, 0.1e-5, &beside([3]))));
@@ -231,7 +231,7 @@ mod tests {
 
         /// What stops is found within the time of a few windows or steps.
         #[test]
-        fn what_stops_is_slow(every in 10_u64..2_000) {
+        fn a_stopped_attempt_is_slow(every in 10_u64..2_000) {
             let mut watch = SpeedWatch::default();
             let mut look = |second: u64, done: f64| {
                 watch.look(Some(Fraction::clamped(done)), beside([]), Time::from_secs(second), Fraction::clamped(0.3), LENGTH)

@@ -85,7 +85,7 @@ fn calls_share_a_connection_and_one_that_was_closed_is_made_anew() {
 }
 
 #[test]
-fn errors_show_the_words_of_the_server() {
+fn errors_show_the_message_of_the_server() {
     let forbidden = answer("403 Forbidden", r#"{"kind":"forbidden","message":"job 7 is not yours"}"#);
     let proxy = answer("502 Bad Gateway", "<html>\x1b[2Jno</html>");
     let (_folder, address, _serving) = server(vec![vec![forbidden, proxy, answer("200 OK", r#"{"cows":3}"#)]]);

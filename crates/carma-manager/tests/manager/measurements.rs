@@ -23,7 +23,7 @@ fn sample(second: u64, joules: u64, watts: f64, smact: f64, occupants: &[(Holder
 }
 
 #[test]
-fn a_job_alone_on_a_gpu_is_attributed_all_of_it() {
+fn a_job_alone_on_a_gpu_gets_all_of_its_energy() {
     let (mut meter, ours) = (Meter::default(), Holder::Attempt(attempt(1)));
     meter.add(GPU, &sample(0, 500, 50.0, 0.0, &[]));
     meter.add(GPU, &sample(10, 1000, 50.0, 0.0, &[]));

@@ -156,7 +156,7 @@ fn the_terminal_is_restored_after_every_kind_of_end() {
 }
 
 #[test]
-fn a_program_that_is_told_to_end_leaves_its_terminal_as_it_was() {
+fn a_terminated_program_restores_its_terminal() {
     let desk = Desk::new();
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");

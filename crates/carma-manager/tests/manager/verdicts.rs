@@ -55,7 +55,7 @@ fn frameworks_are_understood() {
 }
 
 #[test]
-fn an_idle_job_was_ended_for_that_unless_it_was_told_to_stop_anyway() {
+fn an_idle_end_counts_unless_the_job_was_stopped() {
     let idle = Evidence { exit: Some(Exit::Idle(Seconds::from_secs(1800))), stdout: b"CUDA out of memory", ..Evidence::default() };
     let judged = verdict(&idle);
     assert_eq!((judged.verdict, judged.blame), (Verdict::Failed { code: 143 }, Some(Blame::Orders)));
@@ -65,7 +65,7 @@ fn an_idle_job_was_ended_for_that_unless_it_was_told_to_stop_anyway() {
 }
 
 #[test]
-fn evidence_of_the_machine_outweighs_the_log() {
+fn hardware_evidence_outweighs_the_log() {
     let seen = |file: &str, facts: DeviceFacts| judged(file, |evidence| evidence.devices = vec![facts.clone()]);
     let xid = |number| vec![XidRecord { xid: Xid(number), at: Time::from_secs(5), pid: None }];
 

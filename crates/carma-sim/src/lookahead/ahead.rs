@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_front_of_a_long_queue_goes_on_like_the_whole() {
+    fn the_front_of_a_long_queue_predicts_like_the_whole() {
         let whole = busy(2, 200);
         let (front, all) = (whole.front(20), Assumptions::default());
         assert_eq!(front.jobs().count(), 22);

@@ -25,7 +25,7 @@ fn the_longest_goes_first_for_the_makespan_and_last_for_the_mean() {
 }
 
 #[test]
-fn the_same_search_finds_the_same() {
+fn a_search_is_deterministic() {
     let lab = one_long_job();
     let ends = |run: Run| run.jobs.into_iter().map(|job| job.ended).collect::<Vec<_>>();
     let [one, other] = [0, 1].map(|_| ends(lab.simulation().best_order(Aim::All, 30).unwrap()));

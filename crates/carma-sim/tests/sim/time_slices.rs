@@ -13,7 +13,7 @@ fn with_time_slices(lab: Lab, length: f64) -> Lab {
 }
 
 #[test]
-fn two_jobs_take_turns_and_lose_nothing() {
+fn two_jobs_alternate_without_loss() {
     // Time slices of 400 s: 10 s of start-up and 390 s of training, then 10 s to write the checkpoint. Both have trained 780 s after two
     // time slices; the rest takes 10 s and 210 s.
     let run = with_time_slices(Lab::new("1xA100-40GB", "exclusive").job(0, "small").job(5, "small"), 400.0).run();

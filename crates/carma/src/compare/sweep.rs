@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn its_values_reach_the_settings() {
+    fn sweep_values_reach_the_settings() {
         let sweep: Sweep = "admission.margin=0:4096:512".parse().unwrap();
         let settings = sweep.apply(&Settings::default(), 1024.0).unwrap();
         assert_eq!(settings.check().unwrap().admission.margin.0, 1024);

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_in_order_of_time_whichever_run_reports_first() {
+    fn lines_are_sorted_by_time() {
         let mut timeline = Timeline::default();
         timeline.add(5_000, "exclusive, 5 s".to_owned());
         timeline.add(9_000, "exclusive, 9 s".to_owned());

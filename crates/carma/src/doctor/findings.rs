@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_driver_and_a_silent_gpu_are_named() {
+    fn old_drivers_and_silent_gpus_are_reported() {
         let mut facts = facts(
             "470.82.01",
             vec![gpu(0, "Tesla V100-SXM2-32GB")],

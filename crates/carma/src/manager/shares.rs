@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_next_is_seen_at_a_glance() {
+    fn the_next_user_is_visible() {
         let row = |uid, gid, gpu_seconds, standing| ShareRow {
             uid,
             user: if uid == 1 { "ada".to_owned() } else { uid.to_string() },

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_says_where_how_and_what_is_wrong() {
+    fn the_status_shows_address_mode_and_problems() {
         let status = Status {
             version: "0.1.0".to_owned(),
             pid: 4711,

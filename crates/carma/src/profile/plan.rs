@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_run_alone_then_beside_each_then_in_copies() {
+    fn jobs_run_alone_then_in_pairs_then_in_copies() {
         let jobs = ["a", "b"].map(str::to_owned);
         let names = |pairs, copies, modes: &[Mode]| plan(&jobs, pairs, copies, modes).iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(names(false, 1, &[Mode::Streams]), ["a alone", "b alone"]);

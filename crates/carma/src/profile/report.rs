@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gains_are_over_one_after_the_other() {
+    fn gains_are_relative_to_running_in_sequence() {
         let folder = tempfile::tempdir().unwrap();
         let mut results = Results::open(folder.path(), false).unwrap();
         let mut keep = |kind, jobs: &[&str], seconds: &[f64], all| {

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_why_nothing_is_raised() {
+    fn the_reason_for_no_raise_is_printed() {
         let last = |variables: &[(&str, &str)], retries| said(variables, retries).pop().unwrap();
         let job = [("SLURM_JOB_ID", "7"), ("SLURM_SHARDS_ON_NODE", "10"), ("SLURM_RESTART_COUNT", "3")];
         assert!(last(&[], 3).contains("no job of Slurm"));

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_users_word_counts_unless_earlier_runs_needed_more() {
+    fn the_declaration_counts_unless_earlier_runs_needed_more() {
         let earlier = Some(MemoryEstimate { expected: MiB(20_000), upper: MiB(21_000) });
         let memory = |declared: Option<u64>, earlier| from_user_or_history(declared.map(MiB), earlier).map(|need| need.memory.0);
         assert_eq!(memory(Some(10_000), None), Some(10_000));

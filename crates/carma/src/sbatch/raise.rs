@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_error_says_is_the_least() {
+    fn the_memory_in_the_error_is_the_minimum() {
         assert_eq!(after(5, Some(12 * 1024), 0), Next::Raise(14));
         assert_eq!(after(5, Some(60 * 1024), 0), Next::Raise(40), "more than there is: all of it");
         let coarse = ShardedGpu { shards: 4, memory: MiB(80 * 1024) };

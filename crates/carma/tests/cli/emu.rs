@@ -92,7 +92,7 @@ fn signal(pid: u32, signal: Signal) {
 }
 
 #[test]
-fn a_job_takes_its_memory_prints_progress_and_ends_well() {
+fn a_training_job_uses_memory_and_prints_progress() {
     let emulated = Emulated::up("1xA100-40GB", 300);
     let job = emulated.train("0", &["--workload", WORKLOAD, "--seconds", "600", "--epochs", "1"]);
     let pid = job.id();
@@ -178,7 +178,7 @@ fn the_work_of_an_emulated_job_is_drawn_once_and_kept() {
 }
 
 #[test]
-fn neighbours_slow_each_other_down_as_the_model_says() {
+fn co_runners_slow_each_other_as_modelled() {
     let emulated = Emulated::up("1xA100-40GB", 200);
     let names = [WORKLOAD, "bert_base_wiki_bs32"];
     let jobs = names.map(|name| emulated.train("0", &["--workload", name]));

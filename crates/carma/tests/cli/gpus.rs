@@ -205,7 +205,7 @@ fn the_doctor_lists_the_gpus() {
 }
 
 #[test]
-fn the_doctor_knows_what_later_drivers_have() {
+fn the_doctor_reports_features_of_later_drivers() {
     let server = Server::new("1xA100-40GB");
     let said = |server: &Server| server.shows(&["doctor"]).split_whitespace().collect::<Vec<_>>().join(" ");
     let before = said(&server);

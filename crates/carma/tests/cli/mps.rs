@@ -155,7 +155,7 @@ fn a_daemon_serves_clients_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn limits_hold() {
+fn mps_limits_hold() {
     let bench = Bench::new();
     bench.control.start(ClientLimits { active_threads: Some(50), memory: Some(MiB(4096)) }).unwrap();
     assert_eq!(bench.control.command("get_default_active_thread_percentage").unwrap(), "50.0\n");
@@ -268,7 +268,7 @@ fn stopping_waits_for_clients_and_then_does_not() {
 }
 
 #[test]
-fn the_program_speaks_as_nvidias_does() {
+fn the_program_prints_like_that_of_nvidia() {
     let bench = Bench::new();
     let run = |arguments: &[&str], input: &str| {
         let mut command = Command::new("nvidia-cuda-mps-control");

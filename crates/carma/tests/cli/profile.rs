@@ -84,7 +84,7 @@ fn a_profile_calibrates_to_the_emulated_interference() {
 }
 
 #[test]
-fn an_interrupted_profile_goes_on() {
+fn an_interrupted_profile_continues() {
     let lab = Lab::new(600.0, &WORKLOADS[..2], 300);
     let output = lab.profile(&["--alone"]);
     assert!(output.status.success(), "{}", text(&output.stderr));

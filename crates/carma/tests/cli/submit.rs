@@ -115,7 +115,7 @@ fn files_of_all_forms_go_together_and_standard_input_is_one() {
 }
 
 #[test]
-fn refusals_say_what_would_be_right() {
+fn refusals_name_the_remedy() {
     let desk = Desk::new(&[
         ("plain.sh", "true\n"),
         ("train.py", "import os\nprint(os.environ['CARMA_PARAM_SEED'])\n"),

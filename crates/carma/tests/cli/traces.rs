@@ -77,7 +77,7 @@ fn own_workload(name: &str, source: &str) -> String {
 }
 
 #[test]
-fn workloads_of_ones_own_are_added_and_known_everywhere() {
+fn own_workloads_are_added_and_found() {
     let home = tempfile::tempdir().unwrap();
     let catalogue = home.path().join("carma/workloads.toml");
     let add = |text: &str| {

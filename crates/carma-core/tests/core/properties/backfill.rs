@@ -38,7 +38,7 @@ proptest! {
     /// Every job that reaches the head of the queue starts no later than the time first stated for it, give or take the
     /// millisecond of a gate.
     #[test]
-    fn a_head_starts_when_its_reservation_says(jobs in prop::collection::vec(limited(), 1..40)) {
+    fn a_head_starts_at_its_reserved_time(jobs in prop::collection::vec(limited(), 1..40)) {
         let mut reserved: BTreeMap<JobId, Time> = BTreeMap::new();
         run(&mut lab(), &jobs, |lab, actions| {
             for action in actions {

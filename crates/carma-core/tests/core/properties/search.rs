@@ -50,7 +50,7 @@ fn expected(servers: &[Vec<Load>], policy: &str, gpus: usize, needed: u64) -> Op
 
 proptest! {
     #[test]
-    fn the_search_finds_what_a_look_at_every_device_finds(
+    fn the_search_agrees_with_an_exhaustive_search(
         servers in servers(),
         policy in prop::sample::select(vec!["ff", "bf", "magm", "lug"]),
         gpus in 1_usize..4,

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_a_step_and_the_last_is_never_lost() {
+    fn only_changes_are_steps_and_the_last_is_kept() {
         let (gpu, attempt) = (DeviceId::gpu(ServerId(0), 0), AttemptId { job: JobId(1), number: 1 });
         let mut steps = MemorySteps::default();
         let mut written = Vec::new();

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_that_went_on_from_a_checkpoint_took_all_its_slots() {
+    fn the_length_of_a_resumed_job_includes_all_its_time_slices() {
         let mut scheduler = Scheduler::new(Config::default());
         let spec = JobSpec { gpus: 0, ..JobSpec::new(JobId(1)) };
         for event in [Event::ServerAttached(ServerSpec::new(ServerId(0))), Event::JobSubmitted(Box::new(spec))] {

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_one_user_teaches_others_only_where_they_share() {
+    fn runs_of_one_user_are_used_for_others_only_if_history_is_shared() {
         let folder = tempfile::tempdir().unwrap();
         let request = JobRequest::new(JobCommand::Program(vec!["train".to_owned()]), "/project");
         for shared in [false, true] {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_ran_out_of_memory_gets_more_than_it_had() {
+    fn a_job_that_ran_out_of_memory_gets_more() {
         let ran_out = EarlierRuns::RanOutWith(MiB(20_000));
         assert_eq!(raised(MemoryNeed::known(MiB(20_000)), ran_out).0, Some(25_000));
         assert_eq!(raised(MemoryNeed::known(MiB(20_001)), ran_out), (None, None));

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_all_is_not_told() {
+    fn partial_activity_is_not_reported() {
         let process = |pid| GpuProcess { pid, kind: ProcessKind::Compute, memory: None, gpu_instance: None };
         let reading = |utilisation: Option<f64>| Reading {
             memory_used: MiB(1),

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn submissions_go_on_as_they_were() {
+    fn submissions_continue_at_their_rate() {
         let mut submissions = Submissions::default();
         let draw = |subject: u64| if subject.is_multiple_of(2) { 0.3 } else { 0.7 };
         for job in 1..=10 {

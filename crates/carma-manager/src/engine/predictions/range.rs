@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_agree_give_a_narrow_interval_and_others_none() {
+    fn agreeing_runs_give_a_narrow_interval() {
         assert_eq!(range(&[600; 9]), Some([508.0, 600.0, 692.0]));
         assert_eq!(range(&[60, 600, 6000]), None, "nothing that would help");
         let now = Time::from_secs(5);
@@ -70,7 +70,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_interval_is_in_order_and_not_over(waits in proptest::collection::vec(0_u64..100_000, 1..40)) {
+        fn an_interval_is_ordered_and_in_the_future(waits in proptest::collection::vec(0_u64..100_000, 1..40)) {
             let Some([earliest, likely, latest]) = range(&waits) else { return Ok(()) };
             prop_assert!(0.0 <= earliest && earliest <= likely && likely <= latest);
         }

@@ -67,7 +67,7 @@ fn an_attempt_that_cannot_be_started_is_judged_without_having_run() {
 }
 
 #[test]
-fn an_attempt_that_the_host_delays_keeps_its_place_and_is_told_of() {
+fn a_delayed_attempt_keeps_its_place_and_is_reported() {
     let mut lab = Lab::new();
     let attempt = lab.submit(0);
     lab.report(Report::Delayed { attempt, reason: "the disk is full".to_owned() });

@@ -31,7 +31,7 @@ fn told(answer: &mut oneshot::Receiver<Result<ActionResult, Problem>>) -> String
 }
 
 #[test]
-fn a_cancelled_job_gets_its_signal_though_that_cannot_be_written() {
+fn a_cancelled_job_gets_its_signal_even_on_a_full_disk() {
     let mut lab = Lab::new();
     let attempt = running(&mut lab);
     let mut answer = ask_to_cancel(&mut lab, attempt);
@@ -42,7 +42,7 @@ fn a_cancelled_job_gets_its_signal_though_that_cannot_be_written() {
 }
 
 #[test]
-fn a_second_cancellation_while_nothing_can_be_written_kills() {
+fn a_second_cancellation_on_a_full_disk_kills() {
     let mut lab = Lab::new();
     let attempt = running(&mut lab);
     lab.engine.take(Input::Written(Err(WriteError::Full("/state/carma.db".into()))));

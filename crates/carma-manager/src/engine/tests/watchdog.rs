@@ -55,7 +55,7 @@ fn a_busy_engine_is_left_alone() {
 }
 
 #[test]
-fn without_a_limit_a_stuck_part_is_a_trouble_until_it_responds() {
+fn without_a_limit_a_stuck_part_is_reported_until_it_responds() {
     let lab = Lab::new().run();
     let exits = lab.handle.heartbeats().start(Part::Exits);
     let (_checks, ends) = watched(&lab, None);

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_without_the_whole_order() {
+    fn an_incomplete_order_loses_no_output() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = AttemptFolder::at(scratch.path());
         for recorded in [0, 7, 8, 16, 24] {

@@ -211,7 +211,7 @@ mod tests {
     use crate::serve::caller::Role;
 
     #[test]
-    fn to_go_first_is_for_operators_to_give() {
+    fn only_operators_raise_priorities() {
         let caller = |role| Caller { uid: 1, gid: 1, name: String::new(), role };
         for priority in [i32::MIN, -1, 0] {
             assert!(check_priority(Priority(priority), &caller(Role::Owner)).is_ok());

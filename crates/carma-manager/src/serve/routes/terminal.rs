@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_ends_when_either_side_does() {
+    async fn the_relay_ends_when_either_side_ends() {
         let (mut user, client) = duplex(64);
         let (mut shim, terminal) = duplex(64);
         shim.write_all(b"bye").await.unwrap();

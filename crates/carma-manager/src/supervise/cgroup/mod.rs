@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_only_looks_like_a_group_is_none() {
+    fn a_folder_like_a_group_is_not_a_group() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("carma-1-1");
         fs::create_dir(&path).unwrap();

@@ -33,7 +33,7 @@ fn events_are_streamed_as_they_happen() {
 }
 
 #[test]
-fn kept_events_are_replayed_and_gone_on_with() {
+fn stored_events_are_replayed_then_followed() {
     let lab = Lab::new();
     let [first] = lab.submit(&job("first"), None)[..] else { panic!("one job") };
     let mut events = lab.ask("GET", "/v1/events?after=0", "");

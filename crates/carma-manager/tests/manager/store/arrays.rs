@@ -82,7 +82,7 @@ fn a_job_that_changes_has_a_state_of_its_own() {
 }
 
 #[test]
-fn what_they_have_in_common_is_deleted_with_the_last_one() {
+fn array_data_is_deleted_with_its_last_job() {
     let lab = Lab::new();
     let store = lab.open();
     let jobs = alone(&array(&store, sweep()));

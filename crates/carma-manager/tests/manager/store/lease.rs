@@ -56,7 +56,7 @@ fn an_idle_manager_keeps_its_lease() {
 }
 
 #[test]
-fn a_lease_that_is_given_back_is_free_at_once_on_any_host() {
+fn a_returned_lease_is_free_at_once() {
     let lab = Lab::new();
     let first = open(&lab, "login").unwrap();
     let id = submit(&first);
@@ -71,7 +71,7 @@ fn a_lease_that_is_given_back_is_free_at_once_on_any_host() {
 }
 
 #[test]
-fn a_silent_lease_runs_out_by_the_clock_of_the_one_who_waits() {
+fn a_silent_lease_expires_by_the_clock_of_the_waiting_manager() {
     let lab = Lab::new();
     drop(open(&lab, "login").unwrap());
     leave_row(&lab, "login", "1");
@@ -96,7 +96,7 @@ fn the_wait_for_a_lease_can_be_ended() {
 }
 
 #[test]
-fn after_a_takeover_the_old_manager_changes_nothing() {
+fn after_a_takeover_the_old_manager_writes_nothing() {
     let lab = Lab::new();
     // It renews nothing for as long as this test takes.
     let timing = LeaseTiming { renewal: Duration::from_secs(3600), expiry: LEASE };
@@ -122,7 +122,7 @@ fn after_a_takeover_the_old_manager_changes_nothing() {
 }
 
 #[test]
-fn an_idle_manager_hears_of_a_takeover() {
+fn an_idle_manager_notices_a_takeover() {
     let lab = Lab::new();
     let old = open(&lab, "login").unwrap();
     let (lost, is_lost) = channel();

@@ -30,7 +30,7 @@ fn store_with_jobs(lab: &Lab, count: u64) -> Store {
 }
 
 #[test]
-fn jobs_that_are_over_are_forgotten_by_age_and_by_count_with_all_that_is_theirs() {
+fn finished_jobs_are_pruned_by_age_and_count() {
     let lab = Lab::new();
     let store = store_with_jobs(&lab, 20);
     let age = Duration::from_secs(3_600 * 5);
@@ -76,7 +76,7 @@ fn the_jobs_of_one_user_do_not_slow_down_another() {
 }
 
 #[test]
-fn a_job_that_may_have_left_a_checkpoint_is_forgotten_by_age_alone() {
+fn jobs_with_checkpoints_are_pruned_only_by_age() {
     let lab = Lab::new();
     let store = lab.open();
     let may_checkpoint = |job: &mut StoredJob| job.request.may_checkpoint = true;
@@ -95,7 +95,7 @@ fn a_job_that_may_have_left_a_checkpoint_is_forgotten_by_age_alone() {
 }
 
 #[test]
-fn a_job_that_is_not_over_is_never_forgotten_and_no_number_is_given_twice() {
+fn unfinished_jobs_are_not_pruned_and_numbers_are_unique() {
     let lab = Lab::new();
     let store = store_with_jobs(&lab, 6);
     store.write([Change::JobsDeleted((1..=6).map(JobId).collect())]).wait().unwrap();
@@ -105,7 +105,7 @@ fn a_job_that_is_not_over_is_never_forgotten_and_no_number_is_given_twice() {
 }
 
 #[test]
-fn events_and_samples_are_forgotten_in_steps_and_numbers_of_events_go_on() {
+fn events_and_samples_are_pruned_in_steps() {
     let lab = Lab::new();
     let store = lab.open();
     let events = (0..2_000).map(|hour| event(None, "tick", hours(hour)));

@@ -19,7 +19,7 @@ fn reasons(store: &Store, job: JobId) -> JobReasons {
 }
 
 #[test]
-fn a_hold_is_known_without_events() {
+fn the_reason_of_a_hold_does_not_need_events() {
     let lab = Lab::new();
     let store = lab.open();
     let (job, mut held) = (submit(&store), stored(store.next_jobs(1), bob(), None));

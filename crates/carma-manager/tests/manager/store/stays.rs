@@ -60,7 +60,7 @@ fn the_timeline_holds_jobs_and_their_memory_in_a_period() {
 }
 
 #[test]
-fn steps_are_forgotten_with_the_minutes_unless_their_attempt_runs_and_with_their_job() {
+fn memory_steps_are_pruned_with_minutes_and_jobs() {
     let lab = Lab::new();
     let store = lab.open();
     let [over, runs] = [(); 2].map(|()| submit(&store));

@@ -18,7 +18,7 @@ fn told<'a>(questions: impl IntoIterator<Item = (&'a str, Source<'a>, Vec<(&'a s
 }
 
 #[test]
-fn flags_that_make_no_sense() {
+fn invalid_flags_are_refused() {
     let long = "x".repeat(101);
     let one = [
         ("gpus", "-1"),
@@ -77,7 +77,7 @@ fn flags_that_make_no_sense() {
 }
 
 #[test]
-fn commands_that_cannot_run() {
+fn invalid_commands_are_refused() {
     let long = "x".repeat(131_072);
     let commands: [&[&str]; 4] = [&[], &[""], &["a\0b"], &["a", &long]];
     let questions = commands.map(|words| ("a command", command(words), Vec::new()));
@@ -85,7 +85,7 @@ fn commands_that_cannot_run() {
 }
 
 #[test]
-fn scripts_that_make_no_sense() {
+fn invalid_scripts_are_refused() {
     let scripts = [
         "echo hello\n",
         "#!/bin/sh\n#CARMA --memm 40\n",
@@ -103,7 +103,7 @@ fn scripts_that_make_no_sense() {
 }
 
 #[test]
-fn files_that_make_no_sense() {
+fn invalid_files_are_refused() {
     let files = [
         "gpus = \n",
         "command = ['a']\nmemory = 40\n",
@@ -131,7 +131,7 @@ fn files_that_make_no_sense() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named_where_it_was_asked_for() {
+fn a_missing_folder_is_reported_with_its_option() {
     let script = text("train.sh", "#!/bin/sh\n#CARMA --workdir /nonexistent\n");
     let (submissions, _) = script.submissions(&[], &super::caller()).unwrap();
     assert_eq!(submissions[0].check_files().unwrap_err().to_string(), "train.sh, line 2: --workdir: /nonexistent is no folder");

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_come_once_and_weigh_what_they_mean() {
+    fn events_appear_once_with_their_severity() {
         let mut events = EventList::default();
         for (sequence, kind, body) in [
             (1, "submitted", json!({"user": "ada"})),

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn small_jobs_are_seen_and_nothing_is_too_wide() {
+    fn small_jobs_are_visible_and_bars_fit() {
         let mut small = gpu(0, vec![tenant(0, "a", 1, Some(0)), tenant(1, "b", 40, Some(39))], 39);
         small.tenants[0].memory = Some(MiB(100));
         assert_eq!(bar(&small, 10), "abbbbbbbbb");

@@ -46,7 +46,7 @@ fn gpu_faults_end_jobs_with_the_right_message() {
 }
 
 #[test]
-fn processes_that_nobody_manages_come_and_go() {
+fn foreign_processes_appear_and_end() {
     let emulated = Emulated::up("1xA100-40GB,1xT4-16GB", 100);
     let appear = ["fault", "foreign", "--gpu", "1", "--memory", "8GiB", "--smact", "0.5"];
     let pid: u32 = emulated.prints(&appear).trim().parse().unwrap();

@@ -45,7 +45,7 @@ fn a_machine_in_use_is_removed_only_by_force_and_jobs_keep_their_checkpoints() {
 }
 
 #[test]
-fn daemons_go_with_their_machine() {
+fn daemons_end_with_their_machine() {
     let emulated = Emulated::up("1xA100-40GB", 1);
     let start =
         || Command::new(env!("CARGO_BIN_EXE_carma")).args(["mps", "start", "--gpu", "0"]).env("CARMA_EMU", emulated.folder.path()).output();

@@ -93,7 +93,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_job_is_submitted_waited_for_and_looked_at() {
+fn a_job_is_submitted_awaited_and_shown() {
     let cli = CliManager::new();
     assert_eq!(cli.shell(&["-J", "first"], "echo hello; echo oh >&2; exit 3"), "job 1\n");
     let waited = cli.run(&["wait", "@first"]);
@@ -286,7 +286,7 @@ fn a_code_snapshot_is_unchanged_and_deleted_after_its_job() {
 }
 
 #[test]
-fn gpus_are_drained_forecasts_made_and_the_manager_stopped() {
+fn draining_forecasts_and_shutdown_work() {
     let mut cli = CliManager::new();
     let forecast = ["submit", "--dry-run", "--mem", "10GiB", "--", "true"];
     assert!(cli.prints(&forecast).contains("It would start now on GPU 0."), "{}", cli.prints(&forecast));

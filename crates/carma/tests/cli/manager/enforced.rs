@@ -90,14 +90,14 @@ fn with_mps_limits_a_wrong_estimate_fails_alone() {
 }
 
 #[test]
-fn in_streams_without_limits_it_takes_a_neighbour_down() {
+fn without_limits_a_wrong_estimate_fails_another_job() {
     let [first, second, wrong] = verdicts(&Trio::start(Lab::new("1xA100-40GB", 60.0, POLICY), |_| ()).ends());
     assert_eq!(wrong, Verdict::Succeeded);
     assert!([first, second].contains(&Verdict::OutOfMemory), "one of those that kept to their reservation");
 }
 
 #[test]
-fn with_hard_limits_of_the_driver_it_fails_alone() {
+fn with_hard_limits_a_wrong_estimate_fails_alone() {
     let lab = need!(Lab::with_memory_limits("1xA100-40GB", 60.0, HARD));
     let ends = Trio::start(lab, |_| ()).ends();
     assert_eq!(verdicts(&ends), WRONG_ONE_FAILS);
@@ -106,7 +106,7 @@ fn with_hard_limits_of_the_driver_it_fails_alone() {
 }
 
 #[test]
-fn with_soft_limits_it_borrows_until_the_others_need_their_memory() {
+fn with_soft_limits_a_job_borrows_until_others_need_memory() {
     let lab = need!(Lab::with_memory_limits("1xA100-40GB", 60.0, POLICY));
     let trio = Trio::start(lab, |_| ());
     let borrower = until(|| tenant(&trio.lab, trio.wrong).filter(|tenant| tenant.borrowed.is_some()));

@@ -38,7 +38,7 @@ fn stop(up: &mut ManagerProcess) {
 }
 
 #[test]
-fn a_second_manager_is_refused_and_told_who_the_first_is() {
+fn a_second_manager_is_refused_with_the_holder() {
     let up = ManagerProcess::new(None, "");
     let words = refusal(&up);
     assert!(words.contains(&format!("in use by the manager with process number {}", up.pid())), "{words}");

@@ -113,7 +113,7 @@ fn drained_gpus_take_nothing_new_also_after_a_restart() {
 }
 
 #[test]
-fn an_observing_manager_says_what_it_would_do_and_does_nothing() {
+fn an_observing_manager_only_reports_decisions() {
     let lab = Lab::new("2xA100-40GB", 60.0, "").observing();
     let job = lab.submit(lab.train("--workload efficientnet_cifar100_bs128_20e --seconds 60"));
     let why = until(|| block_on(lab.handle().why(job)).ok().filter(|why| why.text.contains("would start now on s0/gpu")));

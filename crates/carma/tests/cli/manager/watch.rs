@@ -52,7 +52,7 @@ fn a_job_that_hangs_is_restarted_if_its_user_wants_that() {
 }
 
 #[test]
-fn of_two_jobs_on_a_gpu_only_the_one_that_hangs_is_reported() {
+fn only_the_hanging_one_of_two_jobs_is_reported() {
     let lab = Lab::new("1xA100-40GB", 60.0, RULES);
     let hangs = lab.submit(hangs_later(&lab, OnHang::Report));
     let occupy = format!("exec {} emu occupy --gpu 0 --memory 4000MiB --smact 0.3", program().display());
@@ -106,7 +106,7 @@ fn a_gpu_with_faults_that_repeat_is_drained_and_its_job_moved() {
 }
 
 #[test]
-fn what_throttles_a_gpu_is_shown() {
+fn the_reason_for_throttling_is_shown() {
     let lab = Lab::new("1xA100-40GB", 60.0, RULES);
     let shown = || block_on(lab.handle().gpus()).unwrap()[0].throttling.iter().map(ToString::to_string).collect::<Vec<_>>();
     lab.machine.with(|state| Fault::Throttle { gpu: 0, reason: ThrottleReason::Thermal }.inject(state)).unwrap().unwrap();

@@ -6,7 +6,7 @@ use super::prediction::LOAD;
 use super::served::Served;
 
 #[test]
-fn the_rules_in_force_are_met_within_fifteen_percent_and_others_are_compared() {
+fn the_present_policy_is_simulated_within_fifteen_percent() {
     let served = Served::start("2xA100-40GB", 60.0, "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n");
     let nothing = served.carma(&["what-if"]);
     let message = String::from_utf8(nothing.stderr).unwrap();

@@ -79,7 +79,7 @@ fn play_driver_535(machine: &Machine, nvidia: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_function_we_call_is_in_nvidias_library_or_not_needed() {
+fn every_required_function_is_in_nvidias_library() {
     let nvidia = need!(carma_testing::nvidia());
     let folder = tempfile::tempdir().unwrap();
     let whole =

@@ -33,7 +33,7 @@ fn pilots_on_one_node_use_only_their_own_gpus() {
 
 /// With device control groups both pilots see GPUs 0 and 1.
 #[test]
-fn so_they_do_where_slurm_constrains_devices() {
+fn pilots_use_only_their_gpus_where_slurm_constrains_devices() {
     need!(carma_testing::root());
     shares_a_node(&need!(Lab::with(&Options { control_groups: true, ..Options::of(1, 4) })));
 }

@@ -37,7 +37,7 @@ fn a_process_that_takes_too_long_is_killed_with_its_children() {
 }
 
 #[test]
-fn a_container_whose_supervisors_are_gone_is_removed() {
+fn a_container_without_supervisors_is_removed() {
     let state = tempfile::tempdir().unwrap();
     let removed = state.path().join("removed");
     let remove = ["sh", "-c", &format!("pwd > {}", removed.display())].map(str::to_owned).to_vec();

@@ -107,7 +107,7 @@ fn a_killed_writer_ends_the_copy_and_not_the_job() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_delays_a_job_for_a_bounded_time() {
+fn an_unread_pipe_delays_a_job_for_a_bounded_time() {
     let state = tempfile::tempdir().unwrap();
     let fifo = state.path().join("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();

@@ -63,7 +63,7 @@ fn waiting(client: &mut Client) -> u64 {
 
 #[test]
 #[ignore = "takes long: make soak"]
-fn a_month_of_jobs_leaves_a_manager_as_it_was() {
+fn a_month_of_jobs_grows_nothing() {
     let jobs: u64 = number("CARMA_JOBS", 20_000);
     let up = manager(jobs);
     let journal = up.folder().join("journal");
