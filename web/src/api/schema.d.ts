@@ -2768,7 +2768,7 @@ export interface components {
                 patience?: number;
             };
             /** @description Jobs that hold a GPU without using it. */
-            idle_holders?: {
+            idle_jobs?: {
                 /** @description A job is idle while its GPUs are below this SM activity, or below this utilisation where SM activity is not measured. */
                 below?: number;
                 /** @description An idle job is flagged after this long. 0: never. */
@@ -2820,7 +2820,7 @@ export interface components {
                 /** @description Number of jobs behind a waiting head that are considered for backfill. 0: strictly in order. */
                 backfill?: number;
                 /** @description Under fair share, GPUs are left free for users below their share who had a job within this time. 0: none. */
-                courtesy?: number;
+                fair_share_reserve?: number;
                 /** @description The longest job is next once all other work per GPU is less than this many times its own. 0: never. */
                 critical?: number;
                 /** @description GPUs are kept for the longest job if they are predicted to be free for it within this share of its length, times the GPUs that it leaves to others for each of its own. Less, the more other work there is. 0: never. */
@@ -2892,7 +2892,7 @@ export interface components {
                 utilisation?: number;
             };
             /** @description Time slices. */
-            slots?: {
+            time_slices?: {
                 /** @description A job that can checkpoint is preempted after this long if other jobs wait for its GPUs. 0: never. */
                 length?: number;
             };

@@ -75,14 +75,15 @@ impl FairShareReserve {
         now: Time,
     ) {
         let waiting: BTreeSet<Account> = waiting.collect();
-        let active: BTreeSet<Account> = ledger.seen_since(now, rules.courtesy).chain(waiting.iter().copied()).collect();
+        let active: BTreeSet<Account> = ledger.seen_since(now, rules.fair_share_reserve).chain(waiting.iter().copied()).collect();
         if active.iter().all(|account| active.first().is_some_and(|first| first.user == account.user)) {
             // With a single user nothing is kept.
             *self = Self::default();
             return;
         }
         let away = active.iter().filter(|account| !waiting.contains(account));
-        self.ends_at = away.filter_map(|account| ledger.away_since(*account)).min().map(|since| since + rules.courtesy + Seconds::TICK);
+        self.ends_at =
+            away.filter_map(|account| ledger.away_since(*account)).min().map(|since| since + rules.fair_share_reserve + Seconds::TICK);
         let usable: Vec<&Device> = devices.filter(|device| device.may_be_used()).collect();
         let shares = gpu_shares(&active, usable.len(), rules);
         let held = held(&usable);

@@ -5,6 +5,8 @@
 pub struct KeyInfo {
     /// Its name within its section.
     pub name: &'static str,
+    /// Its former name, which files may still use.
+    pub formerly: Option<&'static str>,
     /// Its documentation, as written in the source.
     pub doc: &'static str,
     /// What may be written.
@@ -33,6 +35,11 @@ pub enum Kind {
 }
 
 impl KeyInfo {
+    /// Whether this is its name or its former name.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.formerly == Some(name)
+    }
+
     /// Its documentation as one line.
     pub fn about(&self) -> String {
         self.doc.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -23,7 +23,7 @@ mod event;
 mod explain;
 mod front;
 mod head;
-mod idle_holders;
+mod idle_jobs;
 mod jobs;
 mod log;
 mod modes;

@@ -144,7 +144,7 @@ impl Scheduler {
     /// Reviews which users are below their share, now and when a user has been away for too long.
     pub(super) fn review_reserve(&mut self, now: Time) {
         let rules = &self.config.queue;
-        if !rules.fair_share || rules.courtesy == Seconds::ZERO {
+        if !rules.fair_share || rules.fair_share_reserve == Seconds::ZERO {
             return;
         }
         let before = self.queues.main.reserve.ends_at;

@@ -75,7 +75,7 @@ fn bad_configuration_at_run_time_changes_nothing() {
 
 #[test]
 fn settings_change_a_preset_key_by_key() {
-    let json = r#"{"preset":"aegis","policy":"or-lug","screen":{"enabled":false},"queue":{"backfill":7},"gate":{"patience":60},
+    let json = r#"{"preset":"aegis","policy":"or-lug","screen":{"enabled":false},"queue":{"backfill":7},"gate":{"timeout":60},
                    "recovery":{"ladder":[{"add":1024},{"buckets":{"shares":[0.5],"largest_step":4096}},"whole_gpu"]}}"#;
     let config = serde_json::from_str::<Settings>(json).unwrap().check().unwrap();
     let aegis = Config::from(Preset::Aegis);
@@ -83,7 +83,7 @@ fn settings_change_a_preset_key_by_key() {
         mapping: "or-lug".parse().unwrap(),
         screen: Screen { enabled: false, ..aegis.screen },
         queue: QueueConfig { backfill: Some(7), ..aegis.queue },
-        gate: GateConfig { patience: Some(Seconds::from_secs(60)), ..aegis.gate },
+        gate: GateConfig { timeout: Some(Seconds::from_secs(60)), ..aegis.gate },
         recovery: RecoveryConfig {
             ladder: vec![
                 Rung::Add(MiB(1024)),

@@ -176,7 +176,7 @@ fn changed_gate_settings_apply_to_closed_gates() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 1);
     lab.submit(known(1, 1_000));
     lab.submit(known(2, 1_000));
-    let gate = GateSettings { patience: Some(60.0), ..GateSettings::default() };
+    let gate = GateSettings { timeout: Some(60.0), ..GateSettings::default() };
     let settings = Settings { preset: Some(Preset::Paper), gate: Some(gate), ..Settings::default() };
     lab.event(Event::ConfigurationChanged(Box::new(settings)));
     assert_eq!(lab.wait(59), []);

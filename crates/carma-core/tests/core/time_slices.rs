@@ -8,8 +8,8 @@ const HOUR: u64 = 3600;
 const NONE: [u64; 0] = [];
 
 fn lab(policy: &str, gpus: u16, queue: QueueSettings) -> Lab {
-    let slots = Some(TimeSliceSettings { length: Some(HOUR as f64) });
-    let settings = Settings { policy: Some(policy.to_owned()), slots, queue: Some(queue), ..Settings::default() };
+    let time_slices = Some(TimeSliceSettings { length: Some(HOUR as f64) });
+    let settings = Settings { policy: Some(policy.to_owned()), time_slices, queue: Some(queue), ..Settings::default() };
     Lab::new(settings.check().unwrap(), gpus)
 }
 
@@ -200,8 +200,8 @@ fn time_slices_of_a_new_configuration_count_from_the_launch() {
     lab.submit(patient(1));
     lab.submit(known(2, 4_000));
     let rules = |length: f64| {
-        let slots = Some(TimeSliceSettings { length: Some(length) });
-        Event::ConfigurationChanged(Box::new(Settings { policy: Some("exclusive".to_owned()), slots, ..Settings::default() }))
+        let time_slices = Some(TimeSliceSettings { length: Some(length) });
+        Event::ConfigurationChanged(Box::new(Settings { policy: Some("exclusive".to_owned()), time_slices, ..Settings::default() }))
     };
     lab.event(rules(7200.0));
     assert_eq!(preempted(&lab.pass(HOUR)), NONE);

@@ -14,7 +14,7 @@ fn ordered(order: QueueOrder) -> QueueSettings {
 }
 
 fn fair() -> QueueSettings {
-    QueueSettings { fair_share: Some(true), courtesy: Some(0.0), ..QueueSettings::default() }
+    QueueSettings { fair_share: Some(true), fair_share_reserve: Some(0.0), ..QueueSettings::default() }
 }
 
 fn lasting(id: u64, seconds: u64) -> JobSpec {
@@ -138,9 +138,9 @@ fn gpus_are_kept_for_an_absent_user_for_a_limited_time() {
     lab.wait(60);
     lab.exit(2, Verdict::Succeeded);
     assert_eq!(lab.submit(of(2, lasting(3, 60))), [], "user 1 was here a moment ago");
-    let courtesy = lab.scheduler.config().queue.courtesy;
-    assert_eq!(lab.scheduler.next_wakeup(), Some(lab.now + courtesy + Seconds::TICK));
-    lab.now = lab.now + courtesy + Seconds::TICK;
+    let reserve = lab.scheduler.config().queue.fair_share_reserve;
+    assert_eq!(lab.scheduler.next_wakeup(), Some(lab.now + reserve + Seconds::TICK));
+    lab.now = lab.now + reserve + Seconds::TICK;
     assert_eq!(launches(&lab.event(Event::Tick)), [(3, vec![1])], "and has been away for too long now");
 }
 

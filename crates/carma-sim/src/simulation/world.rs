@@ -88,13 +88,13 @@ impl<'a, D: Decider> World<'a, D> {
             ended: None,
             outcome: None,
         };
-        let Config { window, power, idle_holders, modes, .. } = decider.scheduler().config().clone();
+        let Config { window, power, idle_jobs, modes, .. } = decider.scheduler().config().clone();
         let may_be_cut = modes.allows(SharingMode::Mig);
         let begun = Time::ZERO + setup.trace.jobs.first().map_or(Seconds::ZERO, |job| job.submitted);
         let mut world = Self {
             facts: FactTable::new(setup.catalogue, setup.interference, setup.servers, setup.sharing, may_be_cut),
             watches_power: power.budget.is_some(),
-            watches_idle: idle_holders.flag_after.or(idle_holders.lend_after).is_some(),
+            watches_idle: idle_jobs.flag_after.or(idle_jobs.lend_after).is_some(),
             decider,
             rule: window.rule(),
             now: begun,

@@ -7,7 +7,7 @@ use crate::lab::{Lab, spans};
 
 fn with_time_slices(lab: Lab, length: f64) -> Lab {
     let mut lab = lab;
-    lab.settings.slots = Some(TimeSliceSettings { length: Some(length) });
+    lab.settings.time_slices = Some(TimeSliceSettings { length: Some(length) });
     lab.knowledge.checkpoint = 1.0;
     lab
 }

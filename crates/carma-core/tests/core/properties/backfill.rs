@@ -23,7 +23,7 @@ fn limited() -> impl Strategy<Value = Arrival> {
 /// time a head waits is known only then.
 fn lab() -> Lab {
     let config = Config::from(Preset::Standard);
-    let config = Config { gate: GateConfig { observe: Seconds::ZERO, confirmed: Seconds::ZERO, patience: Some(Seconds::TICK) }, ..config };
+    let config = Config { gate: GateConfig { observe: Seconds::ZERO, confirmed: Seconds::ZERO, timeout: Some(Seconds::TICK) }, ..config };
     let mut lab = Lab::new(config, 2);
     lab.event(Event::ServerAttached(ServerSpec::new(ServerId(1))));
     for ordinal in 0..3 {

@@ -16,10 +16,10 @@ pub(super) struct Closed {
 impl Closed {
     /// By the rules in force now, whatever they were when it closed.
     fn is_shut(&self, gate: GateConfig, now: Time) -> bool {
-        match (self.seen_at, gate.patience) {
+        match (self.seen_at, gate.timeout) {
             // Sooner behind a newcomer that does what was forecast.
             (Some(seen), _) => now - seen <= gate.observe.min(gate.confirmed),
-            (None, Some(patience)) => now - self.launched_at < patience,
+            (None, Some(timeout)) => now - self.launched_at < timeout,
             (None, None) => true,
         }
     }
@@ -142,8 +142,8 @@ impl World {
             let since = waits.waits_since().filter(|since| scheduler.now() - *since >= scheduler.config().queue.reserve_after);
             let due = since.is_some() || matches!(waits, State::Recovering { .. });
             // The GPUs kept for users below their share move with every launch, and with them what can be kept for a head of another user.
-            let QueueConfig { fair_share, courtesy, .. } = scheduler.config().queue;
-            let moves = (fair_share && courtesy > Seconds::ZERO) || Self::became_head_after(actions, launched);
+            let QueueConfig { fair_share, fair_share_reserve, .. } = scheduler.config().queue;
+            let moves = (fair_share && fair_share_reserve > Seconds::ZERO) || Self::became_head_after(actions, launched);
             if let Some(kept) = scheduler.head_reservation().filter(|kept| due && !moves && kept.head == head) {
                 let active = job.state.active().unwrap();
                 let end = job.spec.time_limit.map(|limit| active.launched_at + limit);

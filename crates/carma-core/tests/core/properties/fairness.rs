@@ -26,7 +26,7 @@ fn rules(aim: Option<Aim>, half_life: f64, shares: &[ShareSettings]) -> Config {
     let queue = QueueSettings {
         fair_share: Some(true),
         half_life: Some(half_life),
-        courtesy: Some(0.0),
+        fair_share_reserve: Some(0.0),
         shares: Some(shares.to_vec()),
         ..QueueSettings::default()
     };

@@ -20,7 +20,7 @@ fn submit(world: &mut World, spec: JobSpec) -> JobId {
 /// job 2, its start would put job 2 at the head again, without its GPUs.
 #[test]
 fn a_reservation_remains_while_another_user_is_next() {
-    let queue = r#""queue":{"order":"submission","fair_share":true,"courtesy":0,"backfill":100,"reserve_after":0,"critical":0}"#;
+    let queue = r#""queue":{"order":"submission","fair_share":true,"fair_share_reserve":0,"backfill":100,"reserve_after":0,"critical":0}"#;
     let rules = format!(r#"{{"preset":"first","policy":"or-magm","admission":{{"reservations":false,"idle_first":false}},{queue}}}"#);
     let streams = |memory| (memory, Mode::Streams);
     let servers = vec![vec![streams(11); 2], vec![streams(40), (11, Mode::Mig), streams(80)], vec![streams(40)]];

@@ -30,7 +30,7 @@ impl World {
         // Under a budget the head may lack power in any case; and the longest may be next instead of the first.
         let Some(length) = scheduler
             .config()
-            .slots
+            .time_slices
             .length
             .filter(|_| scheduler.config().power.budget.is_none() && scheduler.config().queue.critical <= 0.0)
         else {

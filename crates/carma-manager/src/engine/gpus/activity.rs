@@ -17,7 +17,7 @@ const QUERIES: f64 = 10.0;
 impl Gpus {
     /// How often the driver is asked for the activity of processes; unset while neither the rules nor a quiet attempt need it.
     pub(crate) fn activity_period(&self, decisions: &Decisions) -> Option<Duration> {
-        let rules = decisions.scheduler().config().idle_holders;
+        let rules = decisions.scheduler().config().idle_jobs;
         let suspects = self.suspects.then_some(MAX_PERIOD.times(QUERIES));
         let soonest = rules.flag_after.into_iter().chain(rules.lend_after).chain(suspects).min()?;
         Some(decisions.clock.real(soonest.times(1.0 / QUERIES).min(MAX_PERIOD)))

@@ -187,7 +187,7 @@ fn done_failed_and_recovered_jobs_are_notified_on_every_channel() {
 
 #[test]
 fn an_idle_gpu_holder_is_notified_once() {
-    let rules = "[idle_holders]\nflag_after = 60\nlend_after = 120\n[window]\nlength = 10\nperiod = 2\n[manager.gpus]\nperiod = 2\n";
+    let rules = "[idle_jobs]\nflag_after = 60\nlend_after = 120\n[window]\nlength = 10\nperiod = 2\n[manager.gpus]\nperiod = 2\n";
     let home = Home::new(Some(("1xA100-40GB", 60.0)), &format!("{rules}{QUICK}"));
     let server = Server::answering("200 OK");
     home.wishes([server.channel()]);

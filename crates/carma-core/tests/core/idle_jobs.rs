@@ -5,8 +5,8 @@ use carma_core::*;
 use crate::lab::{Lab, gpu, known, launches, secs, share};
 
 fn rules() -> Config {
-    let idle_holders = IdleHolderConfig { below: share(0.05), flag_after: Some(secs(600)), lend_after: Some(secs(1800)) };
-    Config { idle_holders, ..Config::from(Preset::Standard) }
+    let idle_jobs = IdleJobConfig { below: share(0.05), flag_after: Some(secs(600)), lend_after: Some(secs(1800)) };
+    Config { idle_jobs, ..Config::from(Preset::Standard) }
 }
 
 /// A job that wanted a GPU for itself, has 9,000 MiB of it, and stops working after a while.
