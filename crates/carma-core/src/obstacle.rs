@@ -124,9 +124,11 @@ pub enum Obstacle {
         until: Time,
     },
     /// The job interfered too much with a job on it before.
-    KeptApart {
-        /// That one.
-        from: JobId,
+    #[serde(alias = "kept_apart")]
+    InterferedBefore {
+        /// That job.
+        #[serde(alias = "from")]
+        with: JobId,
     },
     /// The sum of expected utilisations would pass the limit (Horus).
     UtilisationSum {
@@ -152,7 +154,7 @@ pub enum Obstacle {
     /// The job, or one already there, would be slowed down too much, as predicted.
     PredictedSlowdown {
         /// Which job; unset: the job itself.
-        #[serde(rename = "whom")]
+        #[serde(alias = "whom")]
         slowed: Option<JobId>,
         /// Its run time over its time alone, in percent.
         percent: u32,
@@ -213,7 +215,8 @@ pub enum Obstacle {
         available: MiB,
     },
     /// What is left of the host's cores or memory is kept for a job before it.
-    HostKept {
+    #[serde(alias = "host_kept")]
+    HostReservedForHead {
         /// That job.
         head: JobId,
     },
@@ -238,10 +241,12 @@ pub enum Obstacle {
         /// From then on; unset: from now, because the start of the head is unknown.
         from: Option<Time>,
     },
-    /// It is kept for users below their share of the GPUs.
-    LeftToOthers,
-    /// Its host is kept for users who have used less.
-    HostLeftToOthers,
+    /// It is reserved for users below their share of the GPUs.
+    #[serde(alias = "left_to_others")]
+    ReservedForFairShare,
+    /// Its host is reserved for users who have used less.
+    #[serde(alias = "host_left_to_others")]
+    HostReservedForFairShare,
     /// All GPUs of its server together would draw more than they may.
     PowerBudget {
         /// What they would draw, with what is kept for a job before it.
@@ -284,12 +289,12 @@ impl Obstacle {
             Self::Slowed { job, percent, predicted } => {
                 format!("takes no more jobs: steps of {} take {percent} % of their time alone, {predicted} % predicted", name(*job))
             }
-            Self::KeptApart { from } => format!("has {}, and the two did not go together", name(*from)),
+            Self::InterferedBefore { with } => format!("has {}, with which the job interfered too much before", name(*with)),
             Self::PredictedSlowdown { slowed, percent, limit } => {
                 let slowed = slowed.map_or_else(|| "the job".to_owned(), name);
                 format!("{slowed} would take {percent} % of its time alone (limit {limit} %)")
             }
-            Self::HostKept { head } => format!("its host's cores or memory are kept for {}", name(*head)),
+            Self::HostReservedForHead { head } => format!("cores or memory of its host are reserved for {}", name(*head)),
             Self::ReservedForHead { head, from: Some(from) } => {
                 format!("is reserved for {}, which should start {}", name(*head), moment(*from))
             }
@@ -349,13 +354,15 @@ impl fmt::Display for Obstacle {
             | Self::HeldExclusively { .. }
             | Self::MemoryGrows { .. }
             | Self::Slowed { .. }
-            | Self::KeptApart { .. }
+            | Self::InterferedBefore { .. }
             | Self::PredictedSlowdown { .. }
-            | Self::HostKept { .. }
+            | Self::HostReservedForHead { .. }
             | Self::ReservedForHead { .. }
             | Self::CollocationSuspended { .. } => f.write_str(&self.text(Wording::PLAIN)),
-            Self::LeftToOthers => f.write_str("is left to users who have less than their share"),
-            Self::HostLeftToOthers => f.write_str("its host runs as many of the user's jobs as it may beside users who have used less"),
+            Self::ReservedForFairShare => f.write_str("is reserved for users below their share"),
+            Self::HostReservedForFairShare => {
+                f.write_str("its host runs no more jobs of this user while users who have used less share it")
+            }
             Self::PowerBudget { predicted, budget } => write!(f, "its server's GPUs would draw {predicted} (budget {budget})"),
         }
     }

@@ -50,7 +50,7 @@ pub(crate) fn changes(id: JobId, ran: &SeededJob, begin: UnixMillis) -> serde_js
             changes.extend(steps(tried).map(|step| Change::MemoryChanged { attempt, device: granted.device, step }));
         }
         let end = end(ran, tried);
-        let ended = json!({ "attempt": number, "verdict": end.verdict, "because": end.reason, "whose": end.blame });
+        let ended = json!({ "attempt": number, "verdict": end.verdict, "reason": end.reason, "blame": end.blame });
         changes.push(Change::AttemptEnded { attempt, end: Box::new(end) });
         changes.push(event(tried.ended, "ended", ended));
     }
@@ -81,7 +81,7 @@ fn parts(ran: &SeededJob) -> Value {
 }
 
 fn placement(tried: &SeededAttempt) -> Placement {
-    let granted = |gpu: &u16| Granted { device: device(*gpu), reserved: MiB(tried.promised), limits: Limits::Streams };
+    let granted = |gpu: &u16| Granted { device: device(*gpu), reserved: MiB(tried.reserved), limits: Limits::Streams };
     Placement { server: ServerId(0), devices: tried.gpus.iter().map(granted).collect() }
 }
 

@@ -19,7 +19,7 @@ const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
   },
   {
     name: "Reserved",
-    cell: ({ placement }) => placement.devices.map(({ promised }) => memory(promised)).join(", ") || UNKNOWN,
+    cell: ({ placement }) => placement.devices.map(({ reserved }) => memory(reserved)).join(", ") || UNKNOWN,
     number: true,
   },
   {
@@ -36,11 +36,11 @@ const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
   {
     name: "Result",
     room: ROOMY,
-    cell: ({ ending, because, whose }) =>
+    cell: ({ ending, reason, blame }) =>
       ending ? (
         <span class="reason">
-          <EndingBadge ending={ending} /> {because}
-          {whose && CAUSES[whose] && <span class="quiet"> ({CAUSES[whose]})</span>}
+          <EndingBadge ending={ending} /> {reason}
+          {blame && CAUSES[blame] && <span class="quiet"> ({CAUSES[blame]})</span>}
         </span>
       ) : (
         ""

@@ -54,7 +54,7 @@ fn kept(question: &JobQuestion<'_>, server: &Server, room: HostClaim) -> Option<
         // A job may take all of what the other does not claim.
         let short = claim.cores > 0 && kept.cores > left.cores || claim.memory.0 > 0 && kept.memory > left.memory;
         if short {
-            return Some(Obstacle::HostKept { head });
+            return Some(Obstacle::HostReservedForHead { head });
         }
         left = left.without(kept);
     }

@@ -138,7 +138,7 @@ impl JobQuestion<'_> {
 
 fn apart(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
     let on_it = |job: &&JobId| device.tenants.iter().any(|tenant| tenant.attempt.job == **job);
-    q.demand.apart_from.iter().find(on_it).map(|from| Obstacle::KeptApart { from: *from })
+    q.demand.apart_from.iter().find(on_it).map(|with| Obstacle::InterferedBefore { with: *with })
 }
 
 fn reserved(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {

@@ -162,7 +162,7 @@ impl ReserveBound<'_> {
     pub(crate) fn objection(&self, device: &Device) -> Option<Obstacle> {
         let no_more = |user: UserId| user != self.user && self.reserve.users.get(&user).is_some_and(|other| other.held <= self.served.held);
         let left = || self.reserve.kept.contains(&device.id()) || device.tenants.iter().any(|tenant| no_more(tenant.user));
-        (self.served.held >= 1.0 && left()).then_some(Obstacle::LeftToOthers)
+        (self.served.held >= 1.0 && left()).then_some(Obstacle::ReservedForFairShare)
     }
 
     /// Why the user's jobs must not go to any GPU of a server, if so: they crowd the host of other users.
@@ -174,6 +174,6 @@ impl ReserveBound<'_> {
             return None;
         }
         let less = |user: UserId| self.reserve.users.get(&user).is_some_and(|other| other.used_less_than(&self.served));
-        tenants().any(|tenant| less(tenant.user)).then_some(Obstacle::HostLeftToOthers)
+        tenants().any(|tenant| less(tenant.user)).then_some(Obstacle::HostReservedForFairShare)
     }
 }

@@ -52,7 +52,7 @@ pub enum StopReason {
     /// It is to be put back into the queue.
     Requeued,
     /// Its time slice is over, and other jobs wait for its GPUs.
-    #[serde(rename = "slot_over")]
+    #[serde(alias = "slot_over")]
     TimeSliceOver,
     /// It interferes too much with other jobs on its GPU; it is to run elsewhere.
     Moved,

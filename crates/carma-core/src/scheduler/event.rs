@@ -65,7 +65,7 @@ pub enum Event {
         device: DeviceId,
     },
     /// A lost device answers again.
-    #[serde(rename = "gpu_back")]
+    #[serde(alias = "gpu_back")]
     GpuRecovered {
         /// Which.
         device: DeviceId,
@@ -131,7 +131,7 @@ pub enum Event {
         server: ServerId,
     },
     /// It is no longer.
-    #[serde(rename = "host_fine")]
+    #[serde(alias = "host_fine")]
     HostRecovered {
         /// Which.
         server: ServerId,

@@ -65,7 +65,7 @@ pub struct DeviceReport {
     /// Our jobs on it.
     pub jobs: Vec<JobId>,
     /// Memory reserved for them.
-    #[serde(rename = "promised")]
+    #[serde(alias = "promised")]
     pub reserved: MiB,
     /// Memory that can still be reserved.
     pub available: MiB,

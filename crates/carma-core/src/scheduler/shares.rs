@@ -41,9 +41,9 @@ pub struct ShareReport {
     /// Expected remaining GPU-seconds of its running jobs.
     pub committed: f64,
     /// What it has used and is about to use, over its share, in GPU-seconds. In a group the lowest is next.
-    pub standing: f64,
+    pub usage_per_share: f64,
     /// The same of its group. The lowest is next.
-    pub group_standing: f64,
+    pub group_usage_per_share: f64,
 }
 
 impl Scheduler {
@@ -63,8 +63,8 @@ impl Scheduler {
                 group_share: shares.of_group(account.group),
                 gpus: reading.rate,
                 committed: reading.due,
-                standing: ledger.of_user(account) as f64 / 1000.0,
-                group_standing: ledger.of_group(account.group) as f64 / 1000.0,
+                usage_per_share: ledger.of_user(account) as f64 / 1000.0,
+                group_usage_per_share: ledger.of_group(account.group) as f64 / 1000.0,
             }
         };
         let mut accounts: Vec<Account> = ledger.accounts().chain(main.accounts()).collect();

@@ -65,7 +65,7 @@ fn a_job_slower_than_predicted_is_separated_from_the_job_that_slows_it() {
     assert!(lab.obstacles(3, 0).iter().any(|obstacle| slowed(&obstacle)), "{:?}", lab.obstacles(3, 0));
     let gone = lab.exit(2, Verdict::Failed { code: 143 });
     assert!(gone.iter().any(|action| matches!(action, Action::Requeue { reason: RequeueReason::Moved, .. })), "{gone:?}");
-    assert!(lab.obstacles(2, 0).contains(&Obstacle::KeptApart { from: JobId(1) }));
+    assert!(lab.obstacles(2, 0).contains(&Obstacle::InterferedBefore { with: JobId(1) }));
     assert_eq!(lab.scheduler.job(JobId(2)).unwrap().apart_from, [JobId(1)]);
     assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(2, vec![0])]);
 }

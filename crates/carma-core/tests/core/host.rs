@@ -89,7 +89,7 @@ fn the_first_job_without_gpus_is_not_starved_by_those_with() {
     assert_eq!(lab.submit(cores(1, 1, 4)), [(1, vec![0])]);
     assert_eq!(lab.submit(cores(2, 0, 6)), []);
     assert_eq!(lab.submit(cores(3, 1, 2)), [], "four cores are free, and job 2 is before it");
-    assert_eq!(lab.obstacles(3, 1), [Obstacle::HostKept { head: JobId(2) }]);
+    assert_eq!(lab.obstacles(3, 1), [Obstacle::HostReservedForHead { head: JobId(2) }]);
     assert_eq!(lab.submit(cores(4, 0, 1)), [], "nor does it wait for those behind it");
     insta::assert_snapshot!(why(&lab, 4));
     assert_eq!(done(&mut lab, 1), [(3, vec![0]), (2, vec![])]);

@@ -67,7 +67,7 @@ fn a_log_that_does_not_replay_says_where() {
         "line 8 of the event log is refused now"
     );
     assert!(
-        replayed(&text.replacen("\"promised\":9000", "\"promised\":9001", 1))
+        replayed(&text.replacen("\"reserved\":9000", "\"reserved\":9001", 1))
             .starts_with("line 5 of the event log leads to other decisions\nlogged:  [{\"action\":\"launch\"")
     );
 }

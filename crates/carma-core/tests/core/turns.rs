@@ -121,8 +121,8 @@ fn gpus_are_kept_for_users_below_their_share() {
         assert_eq!(lab.submit(busy(user, id)).len(), 1, "as long as both have less than half, they start as they come");
     }
     assert_eq!(lab.submit(busy(2, 5)), [], "the fifth GPU is left to user 1");
-    assert!(lab.obstacles(5, 4).contains(&Obstacle::LeftToOthers));
-    assert!(lab.obstacles(5, 0).contains(&Obstacle::LeftToOthers), "where it runs it is not disturbed");
+    assert!(lab.obstacles(5, 4).contains(&Obstacle::ReservedForFairShare));
+    assert!(lab.obstacles(5, 0).contains(&Obstacle::ReservedForFairShare), "where it runs it is not disturbed");
     assert_eq!(lab.submit(busy(1, 6)), [(6, vec![4])], "and it may have it");
     assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)).len(), 1, "as soon as user 2 holds less than half, it goes on");
     let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), ..QueueSettings::default() }), 2);
@@ -192,7 +192,7 @@ fn a_user_is_limited_to_its_share_beside_a_user_who_used_less() {
     assert_eq!(lab.submit(of(2, lasting(3, 60))).len(), 1);
     assert_eq!(lab.submit(of(1, lasting(4, 60))), [], "two of four GPUs are its share");
     for gpu in 0..4 {
-        assert!(lab.obstacles(4, gpu).contains(&Obstacle::HostLeftToOthers), "on no GPU of the server");
+        assert!(lab.obstacles(4, gpu).contains(&Obstacle::HostReservedForFairShare), "on no GPU of the server");
     }
     assert_eq!(lab.submit(of(2, lasting(5, 60))).len(), 1, "a user who used less is exempt");
     assert_eq!(launches(&lab.exit(3, Verdict::Succeeded)), []);

@@ -21,7 +21,7 @@ const VERDICTS: [&str; 10] = [
 /// Other outcomes of jobs.
 const OUTCOMES: [&str; 3] = ["time_limit", "cancelled", "dependency_failed"];
 /// Why else jobs are put back.
-const REQUEUES: [&str; 5] = ["requested", "slot_over", "moved", "server_ending", "borrowed"];
+const REQUEUES: [&str; 5] = ["requested", "time_slice_over", "moved", "server_ending", "borrowed"];
 const DECISIONS: [&str; 4] = ["launch", "signal", "requeue", "finish"];
 
 pub(super) fn write(page: &mut Page, tallies: &Tallies, names: bool) {

@@ -12,7 +12,7 @@ use crate::tally::kind_of;
 const USED: [(Metric, Value<GpuFacts>); 9] = [
     (gauge("carma_gpu_memory_bytes", "All memory of the GPU."), |gpu| Some(bytes(gpu.detail.memory))),
     (gauge("carma_gpu_memory_used_bytes", "Memory in use by all processes."), |gpu| Some(bytes(gpu.detail.memory_used?))),
-    (gauge("carma_gpu_memory_promised_bytes", "Memory reserved for jobs."), |gpu| Some(bytes(gpu.detail.promised))),
+    (gauge("carma_gpu_memory_reserved_bytes", "Memory reserved for jobs."), |gpu| Some(bytes(gpu.detail.reserved))),
     (gauge("carma_gpu_memory_available_bytes", "Memory that can still be reserved for a job."), |gpu| Some(bytes(gpu.detail.available))),
     (gauge("carma_gpu_memory_unaccounted_bytes", "Memory in use that belongs to no process that the driver lists."), |gpu| {
         Some(bytes(gpu.reading.as_ref()?.unaccounted()?))

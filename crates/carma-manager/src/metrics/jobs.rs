@@ -15,7 +15,7 @@ const PHASES: [Phase; 7] =
 /// Of a job on a GPU.
 const SHARES: [(Metric, Value<GpuTenant>); 4] = [
     (gauge("carma_job_gpu_memory_bytes", "Memory that the job has on the GPU."), |tenant| tenant.memory.map(bytes)),
-    (gauge("carma_job_gpu_memory_promised_bytes", "Memory that the job is promised on the GPU."), |tenant| Some(bytes(tenant.promised))),
+    (gauge("carma_job_gpu_memory_reserved_bytes", "Memory reserved for the job on the GPU."), |tenant| Some(bytes(tenant.reserved))),
     (gauge("carma_job_gpu_sm_active_ratio", "The job's part of the GPU's SMACT."), |tenant| tenant.smact),
     (counter("carma_job_gpu_energy_joules_total", "Energy of the GPU that is accounted to this attempt of the job."), |tenant| {
         tenant.energy.map(|energy| energy.0)

@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(text_of(CancelCause::OverLimit("it needs 90 GiB".to_owned())).unwrap(), "job 12 was cancelled: it needs 90 GiB");
         let requeued =
             |reason: Value| described(&history(None, None, Vec::new()), &event("requeued", 1, json!({ "floor": null, "reason": reason })));
-        assert_eq!(["requested", "slot_over", "moved"].map(|reason| requeued(json!(reason))), [None, None, None]);
+        assert_eq!(["requested", "time_slice_over", "moved"].map(|reason| requeued(json!(reason))), [None, None, None]);
         assert_eq!(requeued(json!({"after": {"failed": {"code": 1}}})), None, "a retry that was asked for");
         assert_eq!(requeued(json!({"after": "gpu_lost"})), Some((Occasion::Recovered, "job 12 lost its GPU; it waits again".to_owned())));
     }

@@ -102,7 +102,7 @@ impl Redact for State {
 impl Redact for AttemptDetail {
     fn redact(&mut self) {
         // It may quote the log.
-        self.because = None;
+        self.reason = None;
         if let Some(Verdict::CouldNotStart { reason }) = &mut self.verdict {
             HIDDEN.clone_into(reason);
         }

@@ -169,7 +169,7 @@ pub struct StoredArray {
     /// Their user.
     pub owner: Owner,
     /// The core's state of the last job. That of the others follows from it ([`Job::as_member`]).
-    pub standing: Job,
+    pub state: Job,
     /// When they were submitted.
     pub submitted: UnixMillis,
     /// When they ended.

@@ -67,7 +67,7 @@ fn write_gpu(gpu: &GpuReport, columns: &Columns, output: &mut impl Write) -> io:
         write_processes(&gpu.state.processes, 5, output)?;
     }
     for tenant in &gpu.limited {
-        let text = format!("     job {}: {} reserved{}", tenant.attempt.job.0, tenant.promised, limits(tenant));
+        let text = format!("     job {}: {} reserved{}", tenant.attempt.job.0, tenant.reserved, limits(tenant));
         writeln!(output, "{}", shortened(&text, WIDTH))?;
     }
     write_notes(gpu, output)

@@ -13,7 +13,7 @@ With queue.fair_share, users and groups take turns: among jobs of equal priority
 the group with the lowest STANDS is next, and in it the user with the lowest STANDS. \
 HAD is the past use in GPU hours; older use counts less. DUE is the predicted rest of \
 the running jobs. STANDS is (HAD + DUE) / share. NOW is the number of GPUs in use.\n\n\
-Examples:\n  carma shares\n  carma shares --json | jq '.[] | [.uid, .standing]'";
+Examples:\n  carma shares\n  carma shares --json | jq '.[] | [.uid, .usage_per_share]'";
 
 pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
     let shares = arguments.manager.connect()?.shares()?;
@@ -34,11 +34,11 @@ fn table(shares: &[ShareRow], output: &mut impl Write) -> Result<()> {
             share.share.to_string(),
             hours(share.gpu_seconds),
             hours(share.committed),
-            hours(share.standing),
+            hours(share.usage_per_share),
             format!("{:.1}", share.gpus),
             share.group.clone(),
             share.group_share.to_string(),
-            hours(share.group_standing),
+            hours(share.group_usage_per_share),
         ]
     };
     let columns = [
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_next_user_is_visible() {
-        let row = |uid, gid, gpu_seconds, standing| ShareRow {
+        let row = |uid, gid, gpu_seconds, usage_per_share| ShareRow {
             uid,
             user: if uid == 1 { "ada".to_owned() } else { uid.to_string() },
             gid,
@@ -71,8 +71,8 @@ mod tests {
             gpu_seconds,
             gpus: 1.25,
             committed: 7_200.0,
-            standing,
-            group_standing: 720_000.0,
+            usage_per_share,
+            group_usage_per_share: 720_000.0,
         };
         let mut output = Vec::new();
         table(&[row(1, 10, 9_000.0, 16_200.0), row(1002, 10, 3.6e6, 3.6e6)], &mut output).unwrap();

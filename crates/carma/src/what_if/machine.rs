@@ -124,7 +124,7 @@ pub(crate) mod tests {
             drained_for: None,
             memory: MiB(40_960),
             memory_used: None,
-            promised: MiB(0),
+            reserved: MiB(0),
             available: MiB(40_960),
             utilisation: Utilisation::default(),
             power: None,

@@ -97,7 +97,7 @@ impl World {
     /// may exempt another user.
     fn is_left_to_others(&self, job: JobId, placement: &Placement) -> bool {
         let explanation = self.scheduler().explain(job).unwrap();
-        let left = |answer: &&DeviceAnswer| answer.obstacles.contains(&Obstacle::LeftToOthers);
+        let left = |answer: &&DeviceAnswer| answer.obstacles.contains(&Obstacle::ReservedForFairShare);
         let mut left = explanation.devices.iter().filter(left);
         left.any(|answer| placement.devices.iter().any(|granted| granted.device == answer.device))
     }

@@ -47,7 +47,7 @@ fn jobs_that_cannot_be_understood_are_set_aside() {
     store.write([started(garbled, 1), started(attempted, 1), started(good, 1)]).wait().unwrap();
     drop(store);
     let database = Connection::open(lab.path()).unwrap();
-    database.execute("UPDATE standings SET standing = '{\"spec\": 7}' WHERE job = ?1", [garbled.0]).unwrap();
+    database.execute("UPDATE job_states SET state = '{\"spec\": 7}' WHERE job = ?1", [garbled.0]).unwrap();
     database.execute("UPDATE attempts SET placement = 'nowhere' WHERE job = ?1", [attempted.0]).unwrap();
     drop(database);
     let loaded = lab.open().reader().unwrap().load().unwrap();

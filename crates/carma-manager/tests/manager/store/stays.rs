@@ -55,7 +55,7 @@ fn the_timeline_holds_jobs_and_their_memory_in_a_period() {
     let steps = |from, to| stay(from, to).memory.iter().map(|step| (step.at.0 - NOW.0) / 1000).collect::<Vec<_>>();
     assert_eq!((steps(0, 1000), steps(130, 140), steps(105, 115)), (vec![110, 120, 150], vec![120], vec![110]));
     let whole = stay(0, 1000);
-    assert_eq!((whole.user.as_str(), whole.promised, whole.launched, whole.ended), ("alice", MiB(4_000), at(100), Some(at(300))));
+    assert_eq!((whole.user.as_str(), whole.reserved, whole.launched, whole.ended), ("alice", MiB(4_000), at(100), Some(at(300))));
     assert_eq!((whole.ending.map(|ending| ending.text), whole.memory[1].memory), (Some("succeeded".to_owned()), MiB(3_000)));
 }
 

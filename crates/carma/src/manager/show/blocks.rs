@@ -184,12 +184,12 @@ fn measured(attempt: &AttemptDetail) -> Vec<Line> {
             Limits::Driver { memory: most } | Limits::Mps { memory: Some(most), .. } => format!(", {} at most", memory(most)),
             Limits::Mps { memory: None, .. } | Limits::Streams | Limits::Mig { .. } => String::new(),
         };
-        format!("{} ({} promised{most})", granted.device, memory(granted.reserved))
+        format!("{} ({} reserved{most})", granted.device, memory(granted.reserved))
     });
-    let because = attempt.because.as_ref().map_or(String::new(), |because| format!(": {because}"));
+    let reason = attempt.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
     vec![
         ("on", listed(granted)),
-        ("ended", attempt.verdict.as_ref().map(|end| format!("{end}{because}"))),
+        ("ended", attempt.verdict.as_ref().map(|end| format!("{end}{reason}"))),
         // A job that ended before the first sample has none.
         ("peak", listed(attempt.peaks.iter().filter(|peak| **peak > MiB(0)).map(|peak| memory(*peak)))),
         ("busy", utilisation(&attempt.utilisation)),

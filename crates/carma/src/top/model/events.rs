@@ -124,7 +124,7 @@ mod tests {
         let mut events = EventList::default();
         for (sequence, kind, body) in [
             (1, "submitted", json!({"user": "ada"})),
-            (2, "ended", json!({"attempt": 1, "verdict": "out_of_memory", "because": "GPU memory\x1b[2J ran out"})),
+            (2, "ended", json!({"attempt": 1, "verdict": "out_of_memory", "reason": "GPU memory\x1b[2J ran out"})),
             (3, "requeued", json!({"floor": 29_011, "reason": {"after": "out_of_memory"}, "whole_gpu": false})),
             (3, "requeued", json!({"floor": 29_011})),
             (4, "finished", json!({"outcome": Outcome::Failed { code: 1 }, "text": "failed with exit code 1"})),

@@ -24,7 +24,7 @@ pub(super) fn cells(gpu: &GpuDetail, width: usize) -> Vec<Part> {
     let parts = tenants()
         .map(|tenant| (Part::Used(tenant.attempt.job), used(tenant)))
         .chain([(Part::Others, others)])
-        .chain(tenants().map(|tenant| (Part::Reserved(tenant.attempt.job), MiB(tenant.promised.0.saturating_sub(used(tenant).0)))));
+        .chain(tenants().map(|tenant| (Part::Reserved(tenant.attempt.job), MiB(tenant.reserved.0.saturating_sub(used(tenant).0)))));
     let mut cells = Vec::with_capacity(width);
     let mut sum = 0;
     for (part, MiB(size)) in parts.filter(|(_, size)| size.0 > 0) {

@@ -110,7 +110,7 @@ fn with_soft_limits_a_job_borrows_until_others_need_memory() {
     let lab = need!(Lab::with_memory_limits("1xA100-40GB", 60.0, POLICY));
     let trio = Trio::start(lab, |_| ());
     let borrower = until(|| tenant(&trio.lab, trio.wrong).filter(|tenant| tenant.borrowed.is_some()));
-    assert_eq!((borrower.limit, borrower.promised), (Some(MiB(40_960)), MiB(5_120)));
+    assert_eq!((borrower.limit, borrower.reserved), (Some(MiB(40_960)), MiB(5_120)));
     let ends = trio.ends();
     assert_eq!(verdicts(&ends), WRONG_ONE_FAILS, "the driver takes back what it borrowed");
     let reason = ends[2].reason.as_deref().unwrap();
