@@ -51,7 +51,7 @@ pub fn file(state: &Path) -> PathBuf {
 
 /// What a manager needs to listen: its settings, certificate and token.
 #[derive(Debug)]
-pub struct Invitation {
+pub struct ListenSettings {
     /// Listens on a free port of all interfaces, with a new certificate and a new token.
     pub network: NetworkConfig,
     certificate: String,
@@ -59,7 +59,7 @@ pub struct Invitation {
     file: PathBuf,
 }
 
-impl Invitation {
+impl ListenSettings {
     /// Makes a new certificate and token, in private files of the state folder.
     pub fn new(state: &Path) -> io::Result<Self> {
         let folder = state.join("network");
@@ -134,7 +134,7 @@ mod tests {
     fn the_file_is_private_and_removed_with_its_manager() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read(&file(folder.path())).unwrap(), None);
-        let published = Invitation::new(folder.path()).unwrap().publish("node".to_owned(), 7080).unwrap();
+        let published = ListenSettings::new(folder.path()).unwrap().publish("node".to_owned(), 7080).unwrap();
         let contact = read(&file(folder.path())).unwrap().unwrap();
         assert_eq!((contact.host.as_str(), contact.port), ("node", 7080));
         assert!(!format!("{contact:?}").contains(&contact.token));
@@ -142,7 +142,7 @@ mod tests {
             assert_eq!(fs::metadata(folder.path().join(name)).unwrap().mode() & 0o777, 0o600, "{name}");
         }
         // Another manager has taken over.
-        let other = Invitation::new(folder.path()).unwrap().publish("login".to_owned(), 7080).unwrap();
+        let other = ListenSettings::new(folder.path()).unwrap().publish("login".to_owned(), 7080).unwrap();
         drop(published);
         assert_eq!(read(&file(folder.path())).unwrap().unwrap().host, "login");
         drop(other);
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_file_that_others_may_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let _published = Invitation::new(folder.path()).unwrap().publish("node".to_owned(), 7080).unwrap();
+        let _published = ListenSettings::new(folder.path()).unwrap().publish("node".to_owned(), 7080).unwrap();
         fs::set_permissions(file(folder.path()), fs::Permissions::from_mode(0o640)).unwrap();
         assert!(read(&file(folder.path())).unwrap_err().to_string().contains("others may read it"));
     }

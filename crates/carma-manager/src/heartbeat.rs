@@ -53,10 +53,10 @@ impl Display for Stuck {
 
 /// The heartbeats of all parts of one manager.
 #[derive(Debug, Clone, Default)]
-pub struct Heartbeats(Arc<[Pulse; PARTS]>);
+pub struct Heartbeats(Arc<[PartState; PARTS]>);
 
 #[derive(Debug, Default)]
-struct Pulse {
+struct PartState {
     /// The part has started and has not ended as planned.
     started: AtomicBool,
     turns: AtomicU64,
@@ -84,7 +84,7 @@ impl Heartbeats {
     }
 }
 
-fn stuck(pulses: &[Pulse; PARTS]) -> impl Iterator<Item = Stuck> {
+fn stuck(pulses: &[PartState; PARTS]) -> impl Iterator<Item = Stuck> {
     Part::ALL.into_iter().zip(pulses).filter_map(|(part, pulse)| {
         let silent = Duration::from_millis(pulse.silent.load(Ordering::Relaxed));
         (!silent.is_zero()).then_some(Stuck { part, silent })
@@ -94,12 +94,12 @@ fn stuck(pulses: &[Pulse; PARTS]) -> impl Iterator<Item = Stuck> {
 /// The heartbeat of one part. A part that ends without [`Self::end`], as by a panic, counts as stuck.
 #[derive(Debug)]
 pub struct Heartbeat {
-    pulses: Arc<[Pulse; PARTS]>,
+    pulses: Arc<[PartState; PARTS]>,
     part: Part,
 }
 
 impl Heartbeat {
-    fn pulse(&self) -> &Pulse {
+    fn pulse(&self) -> &PartState {
         &self.pulses[self.part as usize]
     }
 
@@ -117,7 +117,7 @@ impl Heartbeat {
 /// Measures the silence of all parts.
 #[derive(Debug)]
 pub(crate) struct Observer {
-    pulses: Weak<[Pulse; PARTS]>,
+    pulses: Weak<[PartState; PARTS]>,
     /// The last seen turn of each part, and the silence since.
     seen: [(u64, Duration); PARTS],
 }

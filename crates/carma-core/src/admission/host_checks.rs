@@ -34,7 +34,7 @@ pub(crate) fn host_takes(question: &JobQuestion<'_>, server: &Server) -> bool {
 pub(crate) fn host_obstacles(question: &JobQuestion<'_>, server: &Server) -> impl Iterator<Item = Obstacle> + use<> {
     let HostClaim { cores, memory } = question.demand.host;
     let (free, all) = (server.host_unbooked(), server.host_total());
-    let available = server.host.available().unwrap_or(HostClaim::UNCOUNTED.memory);
+    let available = server.host.available().unwrap_or(HostClaim::UNLIMITED.memory);
     let short_of_cores = (cores > free.cores).then_some(Obstacle::HostCores { needed: cores, free: free.cores, all: all.cores });
     let short_of_memory = (memory > free.memory).then_some(Obstacle::HostMemory { needed: memory, free: free.memory, all: all.memory });
     let in_use = (memory > available).then_some(Obstacle::HostMemoryInUse { needed: memory, available });

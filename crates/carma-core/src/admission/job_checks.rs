@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::fair_share::ReserveBound;
 use crate::job::JobSpec;
 use crate::obstacle::{Obstacle, PlacementKind};
-use crate::policy::{Encounter, Order, Score};
+use crate::policy::{Order, Score, SharingPair};
 use crate::sharing::{CollocationMode, RequestedMode};
 use crate::tenant::Tenant;
 use crate::{DeviceId, JobId};
@@ -124,7 +124,7 @@ impl JobQuestion<'_> {
     pub(crate) fn predict_beside(&self, device: &Device, tenants: &[Tenant]) -> Option<Result<Score, Obstacle>> {
         let Order::Predicted(prediction) = self.config.mapping.policy.order else { return None };
         let mode = device.spec.mode;
-        Some((prediction.of)(&Encounter {
+        Some((prediction.of)(&SharingPair {
             newcomer: self.demand.profile(),
             mode,
             tenants,

@@ -135,7 +135,7 @@ pub struct Room {
 }
 
 /// The share of its reserved memory that a new attempt must use before its load counts as known.
-const MOST_OF_IT: Fraction = Fraction::clamped(0.7);
+const CONFIRMED_SHARE: Fraction = Fraction::clamped(0.7);
 
 impl Device {
     pub(crate) fn new(spec: DeviceSpec) -> Self {
@@ -324,7 +324,7 @@ impl Device {
         let newcomer = self.tenants.iter().find(|tenant| tenant.attempt == by);
         let Some((tenant, seen_at)) = newcomer.and_then(|tenant| Some((tenant, tenant.seen_at?))) else { return };
         let TenantMemory::Reading(memory) = tenant.memory else { return };
-        let took = memory <= tenant.reserved && memory >= tenant.reserved.share(MOST_OF_IT);
+        let took = memory <= tenant.reserved && memory >= tenant.reserved.share(CONFIRMED_SHARE);
         let predicted: f64 = self.tenants.iter().map(|tenant| tenant.profile.smact).sum();
         if took && self.risk.score(Metric::Smact).is_none_or(|smact| smact.get() <= predicted) {
             self.gate = Gate::closed_by(by, Some(until.min(seen_at + config.gate.confirmed + Seconds::TICK)));

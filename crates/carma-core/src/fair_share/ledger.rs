@@ -63,7 +63,7 @@ pub(crate) struct Reading {
 }
 
 /// GPU-seconds below which an account is dropped.
-const FORGOTTEN: f64 = 0.5;
+const NEGLIGIBLE: f64 = 0.5;
 
 impl Entry {
     /// Brings it to a later moment: what it takes accrues, and all of it decays.
@@ -168,7 +168,7 @@ impl Ledger {
         };
         self.users.iter_mut().for_each(|(account, entry)| advance(entry, config.shares.of_user(account.user)));
         self.groups.iter_mut().for_each(|(group, entry)| advance(entry, config.shares.of_group(*group)));
-        let matters = |entry: &Entry| entry.running > 0 || entry.had > FORGOTTEN;
+        let matters = |entry: &Entry| entry.running > 0 || entry.had > NEGLIGIBLE;
         self.users.retain(|_, entry| matters(entry));
         self.groups.retain(|_, entry| matters(entry));
     }

@@ -24,7 +24,7 @@ use crate::{DeviceId, GroupId, UserId};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct FairShareReserve {
     /// Users with running or waiting jobs, now or recently.
-    users: BTreeMap<UserId, Served>,
+    users: BTreeMap<UserId, UserUsage>,
     /// The user with the lowest long-term usage, who is exempt.
     least: Option<UserId>,
     /// The devices that are kept.
@@ -38,7 +38,7 @@ const MARGIN: f64 = 1.1;
 
 /// What a user has of the GPUs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Served {
+struct UserUsage {
     /// Its share of all GPUs.
     share: f64,
     /// GPUs held over those of its share.
@@ -48,7 +48,7 @@ struct Served {
     usage: u64,
 }
 
-impl Served {
+impl UserUsage {
     /// Whether its long-term usage is clearly lower.
     fn used_less_than(&self, other: &Self) -> bool {
         let ((group, mine), (other_group, theirs)) = (self.group, other.group);
@@ -62,7 +62,7 @@ impl Served {
 pub(crate) struct ReserveBound<'a> {
     reserve: &'a FairShareReserve,
     user: UserId,
-    served: Served,
+    served: UserUsage,
 }
 
 impl FairShareReserve {
@@ -91,7 +91,7 @@ impl FairShareReserve {
         self.least = active.iter().min_by_key(usage).map(|account| account.user);
         self.users.clear();
         for (account, gpus) in &shares {
-            let served = Served {
+            let served = UserUsage {
                 share: gpus / usable.len().max(1) as f64,
                 // Without usable GPUs, shares are empty.
                 held: if *gpus > 0.0 { held.get(&account.user).unwrap_or(&0.0) / gpus } else { 0.0 },

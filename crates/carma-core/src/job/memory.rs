@@ -67,12 +67,12 @@ impl MemoryEstimate {
 
     /// Whether it leaves little doubt.
     fn is_sure(&self) -> bool {
-        self.upper.0 as f64 <= SURE * self.expected.0 as f64
+        self.upper.0 as f64 <= NARROW_RATIO * self.expected.0 as f64
     }
 }
 
 /// An estimate whose upper bound is at most this many times the expected peak leaves little doubt.
-const SURE: f64 = 1.4;
+const NARROW_RATIO: f64 = 1.4;
 
 /// Everything known about a job's memory: what its user declared and what an estimator answered, either or none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

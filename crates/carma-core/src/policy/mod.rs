@@ -83,14 +83,14 @@ pub enum Order {
 #[derive(Debug, Clone, Copy)]
 pub struct Prediction {
     /// The score of this job there, or why it must not come.
-    pub of: fn(&Encounter<'_>) -> Result<Score, Obstacle>,
+    pub of: fn(&SharingPair<'_>) -> Result<Score, Obstacle>,
     /// No job has a lower score there.
     pub least: fn(&Facts<'_>) -> Score,
 }
 
 /// A job, and a device that it might share.
 #[derive(Debug, Clone, Copy)]
-pub struct Encounter<'a> {
+pub struct SharingPair<'a> {
     /// What is expected of the job.
     pub newcomer: InterferenceProfile,
     /// How the device is shared.

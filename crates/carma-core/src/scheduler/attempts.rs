@@ -7,7 +7,7 @@ use crate::admission::Demand;
 use crate::job::{Active, HostClaim, Job, Outcome, Placement, StopReason, Verdict, Waiting};
 use crate::mapping;
 use crate::queue::Place;
-use crate::recovery::{Climb, OomContext};
+use crate::recovery::{LadderPosition, OomContext};
 use crate::sharing::Limits;
 use crate::tenant::{Tenant, Work};
 use crate::units::{Fraction, MiB, Seconds, Time};
@@ -226,7 +226,7 @@ impl Scheduler {
             self.sequence += 1;
             (known.put_back_as, known.put_back_rank) = (Some(self.sequence), last);
         }
-        let Climb { floor, whole_gpu, .. } = known.climb;
+        let LadderPosition { floor, whole_gpu, .. } = known.climb;
         actions.push(Action::Requeue { job, floor, whole_gpu, reason });
         self.enqueue(job, now);
     }

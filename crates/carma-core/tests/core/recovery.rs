@@ -68,7 +68,7 @@ fn only_out_of_memory_climbs() {
     lab.submit(JobSpec { retries: RetryBudget { failure: 9, out_of_memory: None }, ..known(1, 5_000) });
     lab.exit(1, Verdict::Failed { code: 1 });
     lab.exit(1, Verdict::HostOutOfMemory);
-    assert_eq!(lab.scheduler.job(JobId(1)).unwrap().climb, Climb::default());
+    assert_eq!(lab.scheduler.job(JobId(1)).unwrap().climb, LadderPosition::default());
     assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(8_072, false)], "our ladder: the 6,024 MiB it had and 2,048 more");
     assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().reserved(), MiB(8_072));
     assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(10_240, false)], "then buckets");

@@ -218,7 +218,7 @@ fn errors_of_single_calls_are_distinguished() {
 }
 
 /// Something that the driver reports.
-type Happening = Box<dyn Fn(&Bench)>;
+type DriverReport = Box<dyn Fn(&Bench)>;
 
 #[test]
 fn driver_reports_arrive_as_events() {
@@ -228,7 +228,7 @@ fn driver_reports_arrive_as_events() {
     let instances = |bench: &Bench| bench.with(|state| state.set_mig(0, true)).unwrap();
     let strike = |fault: Fault| move |bench: &Bench| bench.inject(&fault);
     let ecc = |corrected| strike(Fault::Ecc { gpu: 1, corrected, count: 1 });
-    let cases: [(Happening, usize, &[Incident]); 6] = [
+    let cases: [(DriverReport, usize, &[Incident]); 6] = [
         (Box::new(strike(Fault::Xid { gpu: 1, code: 31, pid: None })), 1, &[Incident::Xid(Xid(31))]),
         (Box::new(strike(Fault::Xid { gpu: 0, code: 999, pid: None })), 0, &[Incident::Xid(Xid::UNKNOWN)]),
         (Box::new(ecc(true)), 1, &[Incident::EccCorrected]),

@@ -15,7 +15,7 @@ use std::collections::{HashMap, VecDeque};
 
 use carma_core::{Seconds, mean};
 
-pub use groups::{Groups, Likeness, Request, epochs};
+pub use groups::{Groups, Request, Similarity, epochs};
 pub use length::Length;
 pub use table::DurationsError;
 
@@ -40,7 +40,7 @@ pub struct Expected {
     /// How long it takes when alone.
     pub length: Length,
     /// The closest group with runs.
-    pub likeness: Likeness,
+    pub likeness: Similarity,
     /// Their number.
     pub runs: usize,
 }
@@ -89,7 +89,7 @@ impl Durations {
     /// How long a job should take when alone; unset: its user has run nothing yet.
     pub fn expected(&self, groups: &Groups) -> Option<Expected> {
         let mut expected: Option<Expected> = None;
-        for (likeness, key) in Likeness::ALL.into_iter().zip(groups.keys).rev() {
+        for (likeness, key) in Similarity::ALL.into_iter().zip(groups.keys).rev() {
             let Some(runs) = key.and_then(|key| self.groups.get(&key)) else { continue };
             let length = shrunk(&logarithms(runs, likeness, groups.units), likeness.usual_spread(), expected.map(|before| before.length));
             expected = Some(Expected { length, likeness, runs: runs.len() });
@@ -107,7 +107,7 @@ impl Expected {
 }
 
 /// The logarithms of lengths, as they would be for so many units of work.
-fn logarithms(runs: &VecDeque<Run>, likeness: Likeness, units: Option<f64>) -> Vec<f64> {
+fn logarithms(runs: &VecDeque<Run>, likeness: Similarity, units: Option<f64>) -> Vec<f64> {
     let scale = |run: &Run| units.zip(run.units).filter(|_| likeness.scales()).map_or(0.0, |(wanted, had)| (wanted / had).ln());
     runs.iter().map(|run| logarithm(run.seconds) + scale(run)).collect()
 }
@@ -145,9 +145,9 @@ mod tests {
     fn the_closest_runs_count_most() {
         let durations = after(&[("a.py --lr 1", 100), ("a.py --lr 2", 110), ("b.py --lr 1", 10_000), ("a.py --lr 1 --seed 3", 105)]);
         let of = |line| durations.expected(&groups(line)).unwrap();
-        assert_eq!(of("a.py --lr 1").likeness, Likeness::Command);
+        assert_eq!(of("a.py --lr 1").likeness, Similarity::Command);
         assert!((95.0..125.0).contains(&of("a.py --lr 1").length.median().get()), "{:?}", of("a.py --lr 1"));
-        assert_eq!(of("a.py --lr 9").likeness, Likeness::Numbers);
+        assert_eq!(of("a.py --lr 9").likeness, Similarity::Numbers);
         assert!(of("a.py --lr 9").length.spread() > of("a.py --lr 1").length.spread());
         assert_eq!(of("c.py").source(), "4 earlier runs of this user");
         assert!(of("c.py").length.spread() > 1.0, "that says next to nothing");
@@ -157,7 +157,7 @@ mod tests {
     fn twice_the_epochs_take_twice_as_long() {
         let durations = after(&[("a.py --epochs 10", 1000), ("a.py --epochs 10", 1020)]);
         let expected = durations.expected(&groups("a.py --epochs 20")).unwrap();
-        assert_eq!(expected.likeness, Likeness::Settings);
+        assert_eq!(expected.likeness, Similarity::Settings);
         assert!((1800.0..2200.0).contains(&expected.length.median().get()), "{expected:?}");
     }
 

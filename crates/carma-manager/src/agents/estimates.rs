@@ -19,7 +19,7 @@ const TRIES: usize = 3;
 /// How long an agent that lost its connection may take to come back.
 const RECONNECT: Duration = Duration::from_secs(10);
 /// An agent that is busy may answer this much later than the time limit of an estimate.
-const LATE: Duration = Duration::from_secs(60);
+const ANSWER_GRACE: Duration = Duration::from_secs(60);
 /// How often a waiting thread looks whether the estimate is still needed.
 const PERIOD: Duration = Duration::from_millis(200);
 
@@ -122,7 +122,7 @@ impl AgentEstimates {
     pub(crate) fn estimate(&self, task: &EstimateTask, mut wait: AgentWait, is_needed: impl Fn() -> bool) -> Result<JobEstimate, String> {
         for _ in 0..TRIES {
             let id = self.ask(task, &mut wait, &is_needed)?;
-            let outcome = self.wait(&id, task.limit() + LATE, &is_needed);
+            let outcome = self.wait(&id, task.limit() + ANSWER_GRACE, &is_needed);
             self.forget(&id);
             if let Outcome::Answered(answer) = outcome {
                 return answer.map(|estimate| *estimate);
@@ -242,7 +242,7 @@ mod tests {
     use crate::host_gpus::Device;
     use crate::request::{JobCommand, JobRequest, Owner};
 
-    const SOON: Duration = Duration::from_secs(20);
+    const SHORT: Duration = Duration::from_secs(20);
 
     fn task() -> EstimateTask {
         EstimateTask {
@@ -290,7 +290,7 @@ mod tests {
 
         /// The next order for an estimate.
         fn order(&mut self) -> EstimateMessage {
-            let until = Instant::now() + SOON;
+            let until = Instant::now() + SHORT;
             loop {
                 match self.orders.try_recv() {
                     Ok(ToAgent::Estimate(message)) => return *message,
@@ -326,7 +326,7 @@ mod tests {
     fn an_estimate_waits_for_an_agent_that_could_run_the_job() {
         let estimates = Arc::new(AgentEstimates::default());
         let small = Agent::connect(&estimates, 1, 0);
-        let waiting = start(&estimates, SOON);
+        let waiting = start(&estimates, SHORT);
         let mut agent = Agent::connect(&estimates, 2, 1);
         let order = agent.order();
         assert!(estimates.is_busy(agent.server) && !estimates.is_busy(small.server));
@@ -346,7 +346,7 @@ mod tests {
         let agent = Agent::connect(&estimates, 1, 1);
         estimates.close(agent.server);
         // The wait counts from the order, not from when a thread is free.
-        let before = AgentWait { since: Instant::now().checked_sub(SOON).unwrap(), limit: SOON };
+        let before = AgentWait { since: Instant::now().checked_sub(SHORT).unwrap(), limit: SHORT };
         assert!(estimates.estimate(&task(), before, || true).is_err());
         let reason = start(&estimates, Duration::from_secs(1)).join().unwrap().unwrap_err();
         assert_eq!(reason, "no estimate: no agent was ready for a dry run within 1 s");
@@ -356,7 +356,7 @@ mod tests {
     fn an_agent_that_connects_again_gets_the_same_order_and_no_others() {
         let estimates = Arc::new(AgentEstimates::default());
         let mut agent = Agent::connect(&estimates, 1, 1);
-        let waiting = start(&estimates, SOON);
+        let waiting = start(&estimates, SHORT);
         let order = agent.order();
         agent.disconnect(&estimates);
         let mut again = Agent::connect(&estimates, 1, 1);
@@ -370,7 +370,7 @@ mod tests {
     fn a_lost_agent_is_replaced_by_another() {
         let estimates = Arc::new(AgentEstimates::default());
         let mut first = Agent::connect(&estimates, 1, 1);
-        let waiting = start(&estimates, SOON);
+        let waiting = start(&estimates, SHORT);
         let order = first.order();
         let mut second = Agent::connect(&estimates, 2, 1);
         first.disconnect(&estimates);

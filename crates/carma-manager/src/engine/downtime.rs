@@ -5,7 +5,7 @@ use carma_core::{AttemptId, Event, Seconds, ServerId, Time};
 use super::state::EngineState;
 
 /// Less is the time that a launch takes.
-const NOTEWORTHY: Seconds = Seconds::from_secs(1);
+const MIN_REPORTED: Seconds = Seconds::from_secs(1);
 
 impl EngineState {
     /// An attempt of an earlier manager has run for this long, in the host's time. Its time limit counts all of it, so the core's time goes on.
@@ -17,7 +17,7 @@ impl EngineState {
         let active = self.decisions.job(attempt.job).and_then(|job| job.state.active()).filter(|active| active.attempt == attempt);
         let Some(now) = active.map(|active| active.launched_at + ran.times(self.decisions.clock.speed())) else { return };
         let missing = now - self.decisions.now();
-        if missing >= NOTEWORTHY {
+        if missing >= MIN_REPORTED {
             tracing::info!(job = attempt.job.0, attempt = attempt.number, "{attempt} ran for {missing} while no manager was there");
             self.advance(missing);
         }

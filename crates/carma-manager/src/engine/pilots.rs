@@ -12,7 +12,7 @@ use crate::link::{ToAgent, random_name};
 use crate::units::UnixMillis;
 
 /// Waiting jobs that are considered. More would not lead to more pilots soon.
-const LOOKED_AT: usize = 100;
+const MAX_CONSIDERED: usize = 100;
 /// The shortest time before the end of a pilot at which its successor is requested.
 const MIN_LEAD: Seconds = Seconds::from_secs(120);
 /// A server is new for this long.
@@ -101,7 +101,7 @@ impl EngineState {
         let scheduler = self.decisions.scheduler();
         let waits = |job: &Job| job.state.waiting().is_some() || self.estimates.needs_agent(job.id());
         let jobs = scheduler.jobs().filter(|job| waits(job) && job.spec.gpus > 0);
-        jobs.take(LOOKED_AT).filter_map(|job| self.waits_for_room(job)).collect()
+        jobs.take(MAX_CONSIDERED).filter_map(|job| self.waits_for_room(job)).collect()
     }
 
     /// A job that waits, if more GPUs would help it.

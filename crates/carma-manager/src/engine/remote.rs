@@ -7,7 +7,7 @@ use carma_gpu::DriverError;
 
 use super::decide::Effect;
 use super::input::Input;
-use super::servers::Greeting;
+use super::servers::HelloAnswer;
 use super::state::EngineState;
 use crate::agents::{AgentListener, AgentReport, Session, complete_logs};
 use crate::batch::BatchSystem;
@@ -84,11 +84,11 @@ impl EngineState {
     fn greet(&mut self, hello: AgentHello, session: Session) {
         let pilot = hello.pilot.as_ref().and_then(|name| self.pools.pilot(name)).cloned();
         match self.servers.greet(&hello, pilot.as_ref(), self.decisions.clock.speed()) {
-            Greeting::Back(server) => {
+            HelloAnswer::Back(server) => {
                 tracing::info!("the agent of {server} on {} is back", hello.node);
                 self.welcome(server, &session);
             }
-            Greeting::New => {
+            HelloAnswer::New => {
                 let now = self.decisions.wall();
                 let stored = self.servers.add(hello, now).clone();
                 let (id, node) = (stored.id, stored.node.clone());
@@ -99,8 +99,8 @@ impl EngineState {
                 // The agent starts nothing before its server is in the store.
                 self.decisions.batch.effects.push(Effect::Welcome(id, session));
             }
-            Greeting::Wait(reason) => session.send(ToAgent::Wait { reason }),
-            Greeting::Refused(reason) => {
+            HelloAnswer::Wait(reason) => session.send(ToAgent::Wait { reason }),
+            HelloAnswer::Refused(reason) => {
                 tracing::warn!("refuses the agent on {}: {reason}", hello.node);
                 session.send(ToAgent::Refused { reason });
             }

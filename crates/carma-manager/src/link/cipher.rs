@@ -75,7 +75,10 @@ impl Handshake {
     /// After both messages.
     pub(crate) fn finish(self) -> Result<Cipher, LinkError> {
         let state = Arc::new(self.0.into_stateless_transport_mode()?);
-        Ok(Cipher { sealer: Sealer { state: Arc::clone(&state), sent: 0 }, opener: Opener { state, received: 0, message: Vec::new() } })
+        Ok(Cipher {
+            sealer: Encryptor { state: Arc::clone(&state), sent: 0 },
+            opener: Decryptor { state, received: 0, message: Vec::new() },
+        })
     }
 }
 
@@ -87,18 +90,18 @@ fn builder(secret: &Secret) -> Result<Builder<'_>, LinkError> {
 /// Both directions.
 #[derive(Debug)]
 pub(crate) struct Cipher {
-    pub(crate) sealer: Sealer,
-    pub(crate) opener: Opener,
+    pub(crate) sealer: Encryptor,
+    pub(crate) opener: Decryptor,
 }
 
 /// Encrypts messages, in order.
 #[derive(Debug)]
-pub(crate) struct Sealer {
+pub(crate) struct Encryptor {
     state: Arc<StatelessTransportState>,
     sent: u64,
 }
 
-impl Sealer {
+impl Encryptor {
     /// The frames of a message.
     pub(crate) fn seal(&mut self, message: &impl Serialize) -> Result<Vec<u8>, LinkError> {
         let json = serde_json::to_vec(message).map_err(|error| LinkError::Message(error.to_string()))?;
@@ -117,14 +120,14 @@ impl Sealer {
 
 /// Decrypts messages, in order.
 #[derive(Debug)]
-pub(crate) struct Opener {
+pub(crate) struct Decryptor {
     state: Arc<StatelessTransportState>,
     received: u64,
     /// What arrived of the next message.
     message: Vec<u8>,
 }
 
-impl Opener {
+impl Decryptor {
     /// Takes the content of a frame; returns a message when it is complete.
     pub(crate) fn open<T: DeserializeOwned>(&mut self, content: &[u8]) -> Result<Option<T>, LinkError> {
         let mut plain = vec![0; content.len()];

@@ -159,7 +159,7 @@ mod tests {
     fn history(name: Option<&str>, cancelled: Option<CancelCause>, events: Vec<StoredEvent>) -> JobHistory {
         let job = json!({
             "spec": JobSpec::new(JobId(12)), "state": {"state": "queued", "since": 0.0}, "submitted_at": 0.0, "sequence": 1, "attempts": 0,
-            "climb": carma_core::Climb::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
+            "climb": carma_core::LadderPosition::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
         });
         let request = JobRequest { name: name.map(str::to_owned), ..JobRequest::new(JobCommand::Program(vec!["x".to_owned()]), "/") };
         let owner = Owner { uid: 7, gid: 7, name: "ada".to_owned() };

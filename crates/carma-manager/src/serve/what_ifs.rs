@@ -21,7 +21,7 @@ const KEPT: Duration = Duration::from_secs(60);
 /// Timeout of a simulation.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The lowest priority.
-const NICEST: i32 = 19;
+const LOWEST_PRIORITY: i32 = 19;
 /// The largest answer.
 const MAX_ANSWER: u64 = 16 << 20;
 
@@ -62,7 +62,7 @@ impl WhatIfs {
         let internal = |error: std::io::Error| ProblemKind::Internal.because(format!("{} cannot be run: {error}", self.program.display()));
         let mut child = self.command(query).spawn().map_err(internal)?;
         // If the system refuses, it keeps the normal priority.
-        let _ = setpriority_process(Pid::from_raw(child.id().cast_signed()), NICEST);
+        let _ = setpriority_process(Pid::from_raw(child.id().cast_signed()), LOWEST_PRIORITY);
         let (output, errors) = (child.stdout.take(), child.stderr.take());
         let reading = spawn_blocking(move || [read(output), read(errors)]);
         let Ok(read) = timeout(self.longest, reading).await else {

@@ -113,14 +113,14 @@ fn lock(folder: &AttemptFolder) -> Result<File, ShimError> {
 }
 
 /// The answer of a shim that has begun. Others answer with their error.
-const BEGUN: u8 = 0;
+const STARTED: u8 = 0;
 
 /// Waits until the shim has begun.
 pub(super) fn read_answer(mut answer: PipeReader) -> Result<(), ShimError> {
     let mut text = [0; 4096];
     match answer.read(&mut text)? {
         0 => Err(ShimError::Vanished),
-        _ if text[0] == BEGUN => Ok(()),
+        _ if text[0] == STARTED => Ok(()),
         length => Err(ShimError::Ended(String::from_utf8_lossy(&text[..length]).into_owned())),
     }
 }
@@ -203,7 +203,7 @@ fn shim(
     let mut record = ReservedExit::new(folder)?;
     folder.write_supervisor(supervisor)?;
     // The launcher may be gone by now.
-    let _ = answer.take().map(|mut answer| answer.write_all(&[BEGUN]));
+    let _ = answer.take().map(|mut answer| answer.write_all(&[STARTED]));
     supervise(folder, order, cgroup, processes, &mut record);
     // The guard may be gone by now.
     let _ = over.write_all(&[0]);

@@ -12,15 +12,15 @@ use carma_core::{Fraction, Seconds, Time};
 use super::signs::{GpuSign, OutputMark, Signs};
 
 /// An earlier quiet time counts this many times.
-const LONGER: f64 = 2.0;
+const QUIET_FACTOR: f64 = 2.0;
 /// The time between two samples of the GPUs counts if it is at most this part of the set time.
-const GAP: f64 = 0.1;
+const MAX_GAP: f64 = 0.1;
 /// Activity of processes is asked for after this part of the set time without output and progress.
-const SUSPECT: f64 = 0.25;
+const SUSPECT_AFTER: f64 = 0.25;
 
 /// The result of a look.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Life {
+pub(super) enum HangState {
     /// It showed a sign of life.
     Seen,
     /// Nothing says that it lives, and it is not quiet for long enough to say more.
@@ -64,7 +64,7 @@ impl HangWatch {
         Self { worked, ..Self::default() }
     }
 
-    pub(super) fn look(&mut self, signs: Signs, now: Time, after: Seconds) -> Life {
+    pub(super) fn look(&mut self, signs: Signs, now: Time, after: Seconds) -> HangState {
         let Signs { gpu, output, progress, checkpoint } = signs;
         let words = Words { output, progress, checkpoint };
         let before = self.words.replace(words);
@@ -84,14 +84,14 @@ impl HangWatch {
         }
         self.rest = self.rest(gpu, now, after);
         match self.quiet_since() {
-            _ if spoke || gpu == GpuSign::Works => Life::Seen,
-            Some(since) if self.worked && now - since >= after.max(self.longest.times(LONGER)) => Life::Hanging { since },
-            _ => Life::Unknown,
+            _ if spoke || gpu == GpuSign::Works => HangState::Seen,
+            Some(since) if self.worked && now - since >= after.max(self.longest.times(QUIET_FACTOR)) => HangState::Hanging { since },
+            _ => HangState::Unknown,
         }
     }
 
     fn rest(&self, gpu: GpuSign, now: Time, after: Seconds) -> Option<Rest> {
-        let goes_on = self.rest.filter(|rest| now - rest.seen <= after.times(GAP));
+        let goes_on = self.rest.filter(|rest| now - rest.seen <= after.times(MAX_GAP));
         match gpu {
             GpuSign::Idle => Some(Rest { seen: now, ..goes_on.unwrap_or(Rest { since: now, seen: now }) }),
             GpuSign::Unknown => goes_on,
@@ -108,7 +108,7 @@ impl HangWatch {
     pub(super) fn needs_activity(&self, now: Time, after: Seconds) -> bool {
         // Once asked for, it is asked for until the attempt speaks or works.
         let unclear = self.gpu_unknown || self.rest.is_some();
-        self.worked && unclear && now - self.spoke >= after.times(SUSPECT)
+        self.worked && unclear && now - self.spoke >= after.times(SUSPECT_AFTER)
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
     }
 
     impl Lab {
-        fn step(&mut self, step: Step) -> Life {
+        fn step(&mut self, step: Step) -> HangState {
             self.now = self.now + Seconds::from_secs(step.pause);
             self.done += if step.progress { 1e-4 } else { 0.0 };
             self.written += u64::from(step.output);
@@ -153,27 +153,27 @@ mod tests {
         }
 
         /// The same sign each ten seconds; the last answer.
-        fn quiet(&mut self, gpu: GpuSign, seconds: u64) -> Life {
+        fn quiet(&mut self, gpu: GpuSign, seconds: u64) -> HangState {
             (0..seconds / 10).map(|_| self.step(Step { pause: 10, gpu, progress: false, output: false })).last().unwrap()
         }
 
-        fn alive(&mut self, gpu: GpuSign) -> Life {
+        fn alive(&mut self, gpu: GpuSign) -> HangState {
             self.step(Step { pause: 1, gpu, progress: true, output: true })
         }
     }
 
-    fn hangs(life: Life) -> bool {
-        matches!(life, Life::Hanging { .. })
+    fn hangs(life: HangState) -> bool {
+        matches!(life, HangState::Hanging { .. })
     }
 
     #[test]
     fn an_attempt_that_worked_and_is_quiet_for_the_set_time_hangs() {
         let mut lab = Lab::default();
-        assert_eq!(lab.alive(GpuSign::Works), Life::Seen);
-        assert_eq!(lab.quiet(GpuSign::Idle, 600), Life::Unknown);
+        assert_eq!(lab.alive(GpuSign::Works), HangState::Seen);
+        assert_eq!(lab.quiet(GpuSign::Idle, 600), HangState::Unknown);
         // The first quiet look was at 11 s.
-        assert_eq!(lab.quiet(GpuSign::Idle, 10), Life::Hanging { since: Time::from_secs(11) });
-        assert_eq!(lab.step(Step { pause: 1, gpu: GpuSign::Idle, progress: false, output: true }), Life::Seen, "a line of output");
+        assert_eq!(lab.quiet(GpuSign::Idle, 10), HangState::Hanging { since: Time::from_secs(11) });
+        assert_eq!(lab.step(Step { pause: 1, gpu: GpuSign::Idle, progress: false, output: true }), HangState::Seen, "a line of output");
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
                 let now = lab.now + Seconds::from_secs(step.pause);
                 let lives = place == 0 || step.gpu == GpuSign::Works || step.progress || step.output;
                 let tells = step.gpu == GpuSign::Idle;
-                if lives || tells && now - told > AFTER.times(GAP) {
+                if lives || tells && now - told > AFTER.times(MAX_GAP) {
                     sign = now;
                 }
                 if tells {
@@ -280,7 +280,7 @@ mod tests {
             for step in steps {
                 lab.step(step);
             }
-            let patience = AFTER.max(lab.watch.longest.times(LONGER)).get() as u64;
+            let patience = AFTER.max(lab.watch.longest.times(QUIET_FACTOR)).get() as u64;
             prop_assert!(hangs(lab.quiet(GpuSign::Idle, patience + 20)));
         }
     }

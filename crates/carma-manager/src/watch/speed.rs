@@ -10,10 +10,10 @@ use carma_core::{AttemptId, Fraction, Seconds, Time};
 use carma_gpu::Throttling;
 
 /// Earlier windows that a speed is compared with, at least and at most.
-const ENOUGH: usize = 3;
-const MOST: usize = 32;
+const MIN_WINDOWS: usize = 3;
+const MAX_WINDOWS: usize = 32;
 /// Conditions that are remembered, each with its windows.
-const REMEMBERED: usize = 16;
+const MAX_CONDITIONS: usize = 16;
 
 /// What else slows an attempt down.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -107,14 +107,14 @@ impl SpeedWatch {
         let place = self.usual.iter().position(|(known, _)| *known == conditions);
         let mut rates = place.and_then(|place| self.usual.remove(place)).map(|(_, rates)| rates).unwrap_or_default();
         rates.push_back(rate);
-        rates.drain(..rates.len().saturating_sub(MOST));
+        rates.drain(..rates.len().saturating_sub(MAX_WINDOWS));
         self.usual.push_back((conditions, rates));
-        self.usual.drain(..self.usual.len().saturating_sub(REMEMBERED));
+        self.usual.drain(..self.usual.len().saturating_sub(MAX_CONDITIONS));
     }
 
     /// The best median of earlier windows under the same or harder conditions.
     fn usual_rate(&self, conditions: &Conditions) -> Option<f64> {
-        let comparable = self.usual.iter().filter(|(earlier, rates)| rates.len() >= ENOUGH && conditions.no_harder_than(earlier));
+        let comparable = self.usual.iter().filter(|(earlier, rates)| rates.len() >= MIN_WINDOWS && conditions.no_harder_than(earlier));
         comparable.filter_map(|(_, rates)| median(rates)).filter(|rate| *rate > 0.0).reduce(f64::max)
     }
 }

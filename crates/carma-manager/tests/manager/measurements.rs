@@ -1,7 +1,7 @@
 //! What attempts are said to have used, over many samples.
 
 use carma_core::{AttemptId, DeviceId, Fraction, JobId, Metric, MiB, Seconds, ServerId, Time, Utilisation, Watts};
-use carma_manager::measure::{Basis, Holder, Meter, Millijoules, Occupant, UsageSample};
+use carma_manager::measure::{Basis, GpuConsumer, Holder, Meter, Millijoules, UsageSample};
 use proptest::prelude::*;
 
 const GPU: DeviceId = DeviceId::gpu(ServerId(0), 0);
@@ -11,7 +11,7 @@ fn attempt(job: u64) -> AttemptId {
 }
 
 fn sample(second: u64, joules: u64, watts: f64, smact: f64, occupants: &[(Holder, u64)]) -> UsageSample {
-    let occupant = |(holder, memory): &(Holder, u64)| Occupant { holder: *holder, memory: Some(MiB(*memory)), busy: None };
+    let occupant = |(holder, memory): &(Holder, u64)| GpuConsumer { holder: *holder, memory: Some(MiB(*memory)), busy: None };
     UsageSample {
         at: Time::from_secs(second),
         memory_used: occupants.iter().map(|(_, memory)| MiB(*memory)).sum(),
@@ -114,7 +114,7 @@ proptest! {
                 Step::Sample { seconds, millijoules, watts, occupants } => {
                     (second, counter) = (second + seconds, counter + millijoules);
                     begun.get_or_insert(counter);
-                    let occupant = |&(who, memory, busy): &(u64, Option<u64>, Option<f64>)| Occupant {
+                    let occupant = |&(who, memory, busy): &(u64, Option<u64>, Option<f64>)| GpuConsumer {
                         holder: if who == 0 { Holder::Others } else { Holder::Attempt(attempt(who)) },
                         memory: memory.map(MiB),
                         busy: busy.map(Fraction::clamped),

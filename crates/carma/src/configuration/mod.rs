@@ -49,7 +49,7 @@ pub(crate) struct ShowArguments {
 }
 
 /// A configuration in force: all values, and where they come from.
-struct InForce {
+struct CurrentConfiguration {
     /// Where it is in force, in words.
     place: String,
     /// The file that it was read from.
@@ -59,7 +59,7 @@ struct InForce {
     sources: Sources,
 }
 
-impl InForce {
+impl CurrentConfiguration {
     fn new(place: String, file: Option<PathBuf>, configuration: &Configuration) -> Result<Self> {
         let rules = Settings::from(&configuration.rules.check()?);
         let sources = sources(&configuration.given, &configuration.rules)?;
@@ -101,7 +101,7 @@ impl ConfigArguments {
     }
 
     /// The file's configuration, overridden by the flags.
-    fn in_force(&self) -> Result<InForce> {
+    fn in_force(&self) -> Result<CurrentConfiguration> {
         let mut configuration = self.rules.config.as_deref().map(read).transpose()?.unwrap_or_default();
         configuration.rules = self.settings()?;
         let flags = [("preset", self.rules.preset.is_some()), ("policy", self.policy.is_some())];
@@ -109,7 +109,7 @@ impl ConfigArguments {
             configuration.given.insert(key.to_owned(), Source::Flag(format!("--{key}")));
         }
         let place = "Of the given file and flags; without these, carma config show prints what is in force".to_owned();
-        InForce::new(place, self.rules.config.clone(), &configuration)
+        CurrentConfiguration::new(place, self.rules.config.clone(), &configuration)
     }
 
     /// Like [`RuleArguments::settings`], with the policy.
@@ -132,8 +132,8 @@ pub(crate) fn show(arguments: &ShowArguments, output: &mut impl Write) -> Result
         arguments.rules.in_force()?
     } else {
         match arguments.manager.connect() {
-            Ok(mut client) => InForce::in_manager(&mut client)?,
-            Err(ClientError::NoManager(_)) => InForce::without_manager()?,
+            Ok(mut client) => CurrentConfiguration::in_manager(&mut client)?,
+            Err(ClientError::NoManager(_)) => CurrentConfiguration::without_manager()?,
             Err(error) => return Err(error.into()),
         }
     };

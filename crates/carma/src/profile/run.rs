@@ -141,7 +141,7 @@ impl Bench {
         Ok(Outcome::Took {
             seconds: begins.iter().zip(&ends).map(|(begin, (end, _))| seconds(*begin, *end)).collect(),
             all: seconds(began, last),
-            measured: (run.kind == Kind::Alone).then(|| measured(&meter.finish(ALONE))),
+            measured: (run.kind == Kind::SoloRun).then(|| measured(&meter.finish(ALONE))),
         })
     }
 

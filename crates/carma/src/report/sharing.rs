@@ -104,18 +104,18 @@ fn gain(what_if: &Result<WhatIf, String>) -> Element {
     let text = format!(
         "By the rules in force the last of {jobs} jobs is done after {} of the time that one job a GPU takes, and jobs take {} of the time from submission to \
          end on average; both are simulated.",
-        share(|fate| fate.makespan.get()),
-        share(|fate| fate.completion.get())
+        share(|run| run.makespan.get()),
+        share(|run| run.completion.get())
     );
-    let row = |name: String, fate: &WhatIfRun| {
+    let row = |name: String, run: &WhatIfRun| {
         [
             name,
-            duration(fate.makespan.get()),
-            duration(fate.wait.get()),
-            duration(fate.completion.get()),
-            duration(fate.completion_p95.get()),
-            or_dash(fate.energy.map(|joules| energy(joules.0))),
-            format!("{:.1}", fate.out_of_memory),
+            duration(run.makespan.get()),
+            duration(run.wait.get()),
+            duration(run.completion.get()),
+            duration(run.completion_p95.get()),
+            or_dash(run.energy.map(|joules| energy(joules.0))),
+            format!("{:.1}", run.out_of_memory),
         ]
     };
     let rows = [

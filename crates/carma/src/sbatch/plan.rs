@@ -32,7 +32,7 @@ pub(super) struct Facts<'a> {
 
 /// An option for sbatch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Addition {
+pub(super) struct AddedOption {
     pub(super) option: String,
     pub(super) reason: String,
 }
@@ -40,7 +40,7 @@ pub(super) struct Addition {
 /// What becomes of a submission.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    pub(super) additions: Vec<Addition>,
+    pub(super) additions: Vec<AddedOption>,
     /// What stays as the user requests it, and what is not done, and why.
     pub(super) notes: Vec<String>,
     /// How it comes back after it ran out of GPU memory, if it does.
@@ -98,7 +98,7 @@ impl Plan {
     }
 
     fn add(&mut self, option: impl Into<String>, reason: impl Into<String>) {
-        self.additions.push(Addition { option: option.into(), reason: reason.into() });
+        self.additions.push(AddedOption { option: option.into(), reason: reason.into() });
     }
 
     fn gpus(&mut self, facts: &Facts<'_>) -> Result<Gpus> {
@@ -117,7 +117,7 @@ impl Plan {
         );
         // A list of the user for other resources would be replaced.
         let others = facts.request.value("gres").map_or_else(String::new, |gres| format!("{gres},"));
-        self.additions.insert(0, Addition { option: format!("--gres={others}{option}"), reason });
+        self.additions.insert(0, AddedOption { option: format!("--gres={others}{option}"), reason });
         Ok(gpus)
     }
 

@@ -10,7 +10,7 @@ use carma_manager::api::{AttemptDetail, JobDetail};
 use carma_manager::store::UnixMillis;
 use carma_sim::{Catalogue, InterferenceModel, JobRecord, Knowledge, Physics, RankProfile, Trace, TraceJob, Workload};
 
-use super::alone::{Alone, Sharing, Stay};
+use super::alone::{Sharing, SoloRun, Stay};
 use super::defaults::Defaults;
 use super::machine::Machine;
 use crate::replay::record;
@@ -121,11 +121,11 @@ fn gpus(job: &JobDetail) -> u32 {
 }
 
 /// A job as its own workload, as it would be alone on the simulator's reference GPU.
-fn workload(job: &JobDetail, work: &[usize], (stays, alone): (&[Stay], &[Alone]), machine: &Machine) -> Workload {
+fn workload(job: &JobDetail, work: &[usize], (stays, alone): (&[Stay], &[SoloRun]), machine: &Machine) -> Workload {
     let mut seconds = 0.0;
     let mut ranks: Vec<RankProfile> = Vec::new();
     for place in work {
-        let Alone { seconds: took, training, ranks: here } = &alone[*place];
+        let SoloRun { seconds: took, training, ranks: here } = &alone[*place];
         let there = stays[*place].ranks.iter().zip(here).map(|((gpu, _), rank)| machine.kind(*gpu).unstretch(rank));
         let (times, profiles): (Vec<f64>, Vec<RankProfile>) = there.unzip();
         let slowest = times.into_iter().fold(f64::MIN_POSITIVE, f64::max);

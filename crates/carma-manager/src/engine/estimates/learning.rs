@@ -11,8 +11,8 @@ use crate::store::Reader;
 
 impl Estimates {
     /// Records what was measured of an attempt for later estimates.
-    pub(crate) fn learn(&mut self, decisions: &Decisions, reader: &Reader, lesson: &Lesson<'_>) {
-        let Lesson { attempt, measurement, judgement, gpu, alone } = *lesson;
+    pub(crate) fn learn(&mut self, decisions: &Decisions, reader: &Reader, lesson: &LearnedRun<'_>) {
+        let LearnedRun { attempt, measurement, judgement, gpu, alone } = *lesson;
         if let (Verdict::Succeeded, Some(gpu), Ok(Some(estimated))) = (&judgement.verdict, gpu, reader.estimate(attempt.job)) {
             self.calibrated.learn(&estimated, gpu, measurement.peak_memory());
         }
@@ -36,7 +36,7 @@ impl Estimates {
 
 /// What there is to learn from an attempt.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lesson<'a> {
+pub(crate) struct LearnedRun<'a> {
     pub(crate) attempt: AttemptId,
     pub(crate) measurement: &'a Measurement,
     pub(crate) judgement: &'a Judgement,

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use carma_core::{Estimate, JobSpec, MemoryEstimate, MiB, PerRank, UserId};
-use carma_estimate::history::{History, Measured, Recalled, Signature};
+use carma_estimate::history::{History, HistoryEstimate, Measured, Signature};
 
 use super::Estimated;
 use crate::request::{JobCommand, JobRequest};
@@ -100,7 +100,7 @@ impl Memory {
 
     pub(crate) fn recall(&self, request: &JobRequest, user: UserId) -> Option<Estimated> {
         let signature = self.signature(request, user);
-        let Recalled { memory, memory_upper, utilisation, duration, interference, .. } = self.history.recall(&signature)?;
+        let HistoryEstimate { memory, memory_upper, utilisation, duration, interference, .. } = self.history.recall(&signature)?;
         let memory = MemoryEstimate { expected: memory, upper: memory_upper };
         let (memory, utilisation) = (Some(PerRank::Same(memory)), Some(utilisation));
         let estimate = Estimate { memory, utilisation, interference, sharing: None, duration };

@@ -23,13 +23,13 @@ use crate::turns::{Limits, OWN};
 
 /// The limits of attempts, as last ordered.
 pub(super) struct MemoryLimiter {
-    in_force: BTreeMap<(AttemptId, DeviceId), InForce>,
+    in_force: BTreeMap<(AttemptId, DeviceId), AppliedLimits>,
     orders: Pool<LimitOrder>,
 }
 
 /// Limits of a control group on a GPU.
 #[derive(Debug)]
-struct InForce {
+struct AppliedLimits {
     gpu: DeviceUuid,
     group: PathBuf,
     limits: DriverLimits,
@@ -87,7 +87,7 @@ impl Gpus {
             wanted.extend(device.tenants.iter().filter_map(|tenant| Some(((tenant.attempt, device.id()), tenant.memory_limits()?))));
         }
         let orders = &memory_limits.orders;
-        memory_limits.in_force.retain(|key, InForce { gpu, group, .. }| {
+        memory_limits.in_force.retain(|key, AppliedLimits { gpu, group, .. }| {
             let remains = wanted.contains_key(key);
             if !remains {
                 orders.add(OWN, LimitOrder::Clear { gpu: gpu.clone(), group: group.clone() });
@@ -100,7 +100,7 @@ impl Gpus {
             }
             let Some((known, group)) = devices.get(device).zip(group_of(attempt)) else { continue };
             let gpu = known.uuid.clone();
-            memory_limits.in_force.insert((attempt, device), InForce { gpu: gpu.clone(), group: group.clone(), limits });
+            memory_limits.in_force.insert((attempt, device), AppliedLimits { gpu: gpu.clone(), group: group.clone(), limits });
             memory_limits.orders.add(OWN, LimitOrder::Set { attempt, device, gpu, group, limits });
         }
     }

@@ -9,7 +9,7 @@ use carma_core::{Seconds, ServerId};
 use super::decide::{Decisions, Effect};
 use super::servers::RemoteServer;
 use crate::agents::AgentListener;
-use crate::batch::{BatchOrder, BatchSystem, ListedPilot, PilotFate, PilotPaths};
+use crate::batch::{BatchOrder, BatchSystem, ListedPilot, PilotOutcome, PilotPaths};
 use crate::cluster::{Pilot, PilotState, Pool, PoolName, PoolPause};
 use crate::store::{Change, Loaded};
 use crate::units::UnixMillis;
@@ -19,7 +19,7 @@ const MAX_FAILURES: u32 = 3;
 /// A pilot that is missing in so many lists is not there: the batch system may be about to take it.
 const MISSING: u32 = 2;
 /// A request without a clear answer may still be taken for this long, in milliseconds.
-const UNCLEAR: u64 = 10_000;
+const UNCLEAR_TIMEOUT: u64 = 10_000;
 
 /// All pools.
 #[expect(clippy::struct_field_names, reason = "they are the pools")]
@@ -174,7 +174,7 @@ impl Pools {
         for name in names {
             // A pilot may have been started twice under one name: the last line that is not over counts.
             let lines = || listed.iter().filter(|line| line.name == name);
-            match lines().find(|line| line.fate != PilotFate::Over).or_else(|| lines().next_back()) {
+            match lines().find(|line| line.fate != PilotOutcome::Over).or_else(|| lines().next_back()) {
                 Some(line) => self.found(decisions, &name, line),
                 None => self.not_found(decisions, &name, now),
             }
@@ -192,7 +192,7 @@ impl Pools {
             }
         });
         // The lease of one that has connected decides when its jobs are put back.
-        if line.fate == PilotFate::Over && self.pilot(name).is_some_and(|pilot| pilot.state != PilotState::Connected) {
+        if line.fate == PilotOutcome::Over && self.pilot(name).is_some_and(|pilot| pilot.state != PilotState::Connected) {
             let last = self.paths.last_lines(name);
             let reason = if last.is_empty() { text } else { format!("{text}: {last}") };
             self.failed(decisions, name, &format!("a pilot ended before its agent connected: {reason}"));
@@ -206,7 +206,7 @@ impl Pools {
         }
         let times = self.missing.entry(name.to_owned()).or_default();
         *times += 1;
-        if *times < MISSING || now.0 < pilot.requested.0 + UNCLEAR {
+        if *times < MISSING || now.0 < pilot.requested.0 + UNCLEAR_TIMEOUT {
             return;
         }
         let reason = match (&pilot.state, &pilot.batch_state) {

@@ -48,7 +48,7 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use carma_estimate::durations::Likeness;
+    use carma_estimate::durations::Similarity;
 
     use super::*;
 
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn progress_and_earlier_runs_are_weighed() {
-        let expected = |spread| Some(Expected { length: Length::new(seconds(1000), spread), likeness: Likeness::Command, runs: 2 });
+        let expected = |spread| Some(Expected { length: Length::new(seconds(1000), spread), likeness: Similarity::Command, runs: 2 });
         let progress = |length: Option<Length>| Some(Progress { alone: seconds(400), length });
         let left = |known: &Known| known.left(0.5).get().round();
         let unknown = Known::new(None, progress(None), 0.0);

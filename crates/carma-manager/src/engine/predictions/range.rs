@@ -5,7 +5,7 @@ use carma_core::{Seconds, Time, percentile};
 /// The shown interval leaves out so much at each end.
 const TAIL: f64 = 0.04;
 /// What no run ahead knows: the interval is so much wider than the runs are apart, and at least by so many seconds.
-const WIDER: (f64, f64) = (0.12, 20.0);
+const WIDENING: (f64, f64) = (0.12, 20.0);
 /// An interval is shown if its end is at most so many times as far away as its beginning, with so many seconds added to both.
 const MOST_RATIO: (f64, f64) = (8.0, 120.0);
 
@@ -36,7 +36,7 @@ impl Range {
         if waits.is_empty() || !latest.is_finite() {
             return None;
         }
-        let (share, least) = WIDER;
+        let (share, least) = WIDENING;
         let earliest = (earliest * (1.0 - share) - least).max(0.0);
         let latest = latest * (1.0 + share) + least;
         let (ratio, added) = MOST_RATIO;

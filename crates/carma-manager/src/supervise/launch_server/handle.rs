@@ -25,7 +25,7 @@ pub const THIS_PROGRAM: &str = "/proc/self/exe";
 /// How long supervisors may take to begin.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// A killed process closes its files one after the other, within this time.
-const DEATH: Duration = Duration::from_millis(100);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Why the launch server started no supervisors.
 #[derive(Debug, Error)]
@@ -118,7 +118,7 @@ impl LaunchServer {
 
     /// Whether the process with this pid has ended, or is about to.
     fn is_gone(&self, pid: u32) -> bool {
-        let ends = |process: &ServerProcess| is_ready(&process.socket, PollFlags::empty(), Instant::now() + DEATH);
+        let ends = |process: &ServerProcess| is_ready(&process.socket, PollFlags::empty(), Instant::now() + EXIT_TIMEOUT);
         self.process().as_ref().is_none_or(|process| process.child.id() != pid || ends(process))
     }
 

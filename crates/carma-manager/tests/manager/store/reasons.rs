@@ -47,7 +47,7 @@ fn reasons_outlive_events_and_end_with_the_job() {
         finished(job, Outcome::Cancelled, NOW),
     ];
     store.write(changes).wait().unwrap();
-    let keep = |age| Keep { age: Duration::from_secs(age), most: u64::MAX };
+    let keep = |age| KeepRule { age: Duration::from_secs(age), most: u64::MAX };
     let day = UnixMillis(NOW.0 + 86_400_000);
     let forgotten = store.prune(&Retention { jobs: keep(1_000_000), events: keep(60), samples: keep(60) }, day).unwrap();
     assert_eq!((forgotten.jobs, forgotten.events), (0, 3));

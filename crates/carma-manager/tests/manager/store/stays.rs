@@ -69,7 +69,7 @@ fn memory_steps_are_pruned_with_minutes_and_jobs() {
         [launched(over, 0, &[0]), stepped(over, 1, 300), launched(runs, 0, &[0]), stepped(runs, 1, 400), stepped(JobId(99), 1, 500)];
     store.write(changes.into_iter().chain(minutes).collect::<Vec<_>>()).wait().unwrap();
     store.write([attempt_ended(over, 1, at(10), 1.0), finished(over, Outcome::Succeeded, at(10))]).wait().unwrap();
-    let keep = |seconds| Keep { age: Duration::from_secs(seconds), most: u64::MAX };
+    let keep = |seconds| KeepRule { age: Duration::from_secs(seconds), most: u64::MAX };
     let ages = Retention { jobs: keep(u32::MAX.into()), events: keep(u32::MAX.into()), samples: keep(600) };
     assert_eq!(store.prune(&ages, at(6000)).unwrap().samples, 1);
     let reader = store.reader().unwrap();
