@@ -52,7 +52,7 @@ fn from_description(estimator: Estimator, text: &str, training: &Training) {
     black_box(estimate(estimator, &model(text, training), training));
 }
 
-/// Reading a description and answering, beside reading it for a formula that looks at every layer once.
+/// Reading a description and answering, beside reading it for a formula that visits every layer once.
 fn descriptions() {
     let mut suite = Suite::with_calls("Parse + estimate; reference: parse + Horus' formula on the same text", SUB_MILLISECOND);
     for (name, text) in DESCRIPTIONS {

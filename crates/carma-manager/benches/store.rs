@@ -1,4 +1,4 @@
-//! What a durable submit costs alone and in company, and how long a hundred thousand queued jobs take to list.
+//! What a durable submit costs alone and with others, and how long a hundred thousand queued jobs take to list.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on has failed")]
 

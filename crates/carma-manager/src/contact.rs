@@ -101,7 +101,7 @@ impl Drop for Published {
     }
 }
 
-/// Reads a file, if there is one. A file of another user is refused: jobs would go to a stranger.
+/// Reads a file, if there is one. A file of another user is refused: jobs would go to a manager of that user.
 pub fn read(file: &Path) -> io::Result<Option<Contact>> {
     let mut opened = match File::open(file) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
@@ -109,7 +109,7 @@ pub fn read(file: &Path) -> io::Result<Option<Contact>> {
     };
     let metadata = opened.metadata()?;
     if metadata.uid() != Uid::effective().as_raw() || metadata.mode() & 0o077 != 0 {
-        return Err(io::Error::other("it is another user's, or others may read it (chmod 600)"));
+        return Err(io::Error::other("it belongs to another user, or other users may read it (chmod 600)"));
     }
     let mut text = String::new();
     opened.read_to_string(&mut text)?;
@@ -154,6 +154,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let _published = ListenSettings::new(folder.path()).unwrap().publish("node".to_owned(), 7080).unwrap();
         fs::set_permissions(file(folder.path()), fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(read(&file(folder.path())).unwrap_err().to_string().contains("others may read it"));
+        assert!(read(&file(folder.path())).unwrap_err().to_string().contains("other users may read it"));
     }
 }

@@ -30,8 +30,8 @@ impl Display for Part {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Engine => "the engine",
-            Self::Exits => "the watch over the ends of jobs",
-            Self::Store => "the writer of the store",
+            Self::Exits => "the exit watch",
+            Self::Store => "the store writer",
         })
     }
 }
@@ -158,10 +158,7 @@ mod tests {
         assert_eq!(silences(&mut observer, 3), [], "the first step sees the start");
         engine.beat();
         assert_eq!(silences(&mut observer, 1), [(Part::Exits, 3)]);
-        assert_eq!(
-            heartbeats.stuck().map(|stuck| stuck.to_string()).collect::<Vec<_>>(),
-            ["the watch over the ends of jobs has not responded for 3 s"]
-        );
+        assert_eq!(heartbeats.stuck().map(|stuck| stuck.to_string()).collect::<Vec<_>>(), ["the exit watch has not responded for 3 s"]);
         exits.beat();
         assert_eq!(silences(&mut observer, 1), []);
         assert_eq!(heartbeats.stuck().count(), 0);

@@ -29,7 +29,7 @@ impl SubmissionKey {
 
 /// Why a text is no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("Idempotency-Key has 1 to {MAX_LENGTH} visible ASCII characters")]
+#[error("Idempotency-Key must have 1 to {MAX_LENGTH} visible ASCII characters")]
 pub struct InvalidKey;
 
 impl FromStr for SubmissionKey {

@@ -235,7 +235,7 @@ mod tests {
                 let (user, cost) = turns.next().unwrap();
                 turns.done(user, MS * cost as u32);
             }
-            // A new user comes, and all others go on sending.
+            // A new user arrives, and all others continue to send.
             turns.add(9, 1);
             for (user, cost) in &after {
                 turns.add(*user, *cost);

@@ -125,7 +125,7 @@ fn measure(socket: &Path) -> [Vec<Duration>; 3] {
     times
 }
 
-/// Clients of the busy user, until they are told to stop.
+/// Clients of the busy user, until they are stopped.
 struct BusyClients {
     stop: Arc<AtomicBool>,
     clients: Vec<JoinHandle<usize>>,

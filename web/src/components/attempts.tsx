@@ -6,7 +6,11 @@ import { Elapsed, EndingBadge, GpuLinks, When } from "./marks";
 import { type ColumnOf, ROOMY, Table } from "./table";
 
 /** Who caused the end, where it was not the job itself. */
-const CAUSES: Record<string, string> = { neighbours: "caused by other jobs on the GPU", machine: "hardware fault", orders: "on request" };
+const CAUSES: Record<string, string> = {
+  other_processes: "caused by other jobs on the GPU",
+  hardware: "hardware fault",
+  stopped: "on request",
+};
 
 const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
   { name: "Attempt", cell: ({ attempt }) => attempt.number },

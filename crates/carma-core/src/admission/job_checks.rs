@@ -81,7 +81,7 @@ fn mode(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 pub(crate) fn mode_objection(spec: &JobSpec, device: &Device) -> Option<Obstacle> {
     let wanted = spec.mode;
     match (wanted, device.spec.mode) {
-        // Its mode before it was partitioned does not say how it is made whole.
+        // The mode before it was partitioned does not determine the mode after joining.
         (RequestedMode::Mps, _) if device.partitioned => Some(Obstacle::WrongMode { wanted }),
         (_, CollocationMode::Mig) if spec.gpus > 1 => Some(Obstacle::MigIsSingle),
         (RequestedMode::Streams, CollocationMode::Mps { exclusive_process: true }) => Some(Obstacle::MpsClientsOnly),
@@ -115,7 +115,7 @@ impl JobQuestion<'_> {
         self.kept.iter().filter(|kept| kept.head != self.demand.spec.id)
     }
 
-    /// What a policy that predicts makes of the job beside those on a device.
+    /// The prediction of a policy for the job beside those on a device.
     pub(crate) fn predict(&self, device: &Device) -> Option<Result<Score, Obstacle>> {
         self.predict_beside(device, &device.tenants)
     }

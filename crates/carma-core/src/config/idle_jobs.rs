@@ -18,7 +18,7 @@ section! {
 }
 
 impl IdleJobConfig {
-    /// Whether idle jobs are looked for.
+    /// Whether idle jobs are detected.
     pub(crate) const fn watches(&self) -> bool {
         self.flag_after.is_some() || self.lend_after.is_some()
     }

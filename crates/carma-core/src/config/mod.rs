@@ -201,5 +201,5 @@ fn preset_for(policy: Option<&str>) -> Preset {
 /// The policies that may be named.
 fn policies() -> String {
     let names: Vec<&str> = POLICIES.iter().map(|policy| policy.name).collect();
-    format!("one of {}, with est- or or- before it if wanted", names.join(", "))
+    format!("one of {}, optionally with the prefix est- or or-", names.join(", "))
 }

@@ -47,7 +47,7 @@ struct Entry {
     /// Attempts under way, and when one was last.
     running: usize,
     seen: Time,
-    /// What it has used and is about to use, over its share, in thousandths of GPU-seconds.
+    /// Past and predicted use divided by the share, in thousandths of GPU-seconds.
     usage: u64,
 }
 
@@ -188,7 +188,7 @@ impl Ledger {
         self.as_of
     }
 
-    /// What an account has had, as last read.
+    /// The past use of an account, as last read.
     pub(crate) fn reading(&self, account: Account) -> Reading {
         self.users.get(&account).map(Entry::reading).unwrap_or_default()
     }

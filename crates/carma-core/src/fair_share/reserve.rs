@@ -36,7 +36,7 @@ pub(crate) struct FairShareReserve {
 /// Usages within this factor count as equal, so that two users do not limit each other in turns.
 const MARGIN: f64 = 1.1;
 
-/// What a user has of the GPUs.
+/// The GPU use of a user.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct UserUsage {
     /// Its share of all GPUs.
@@ -165,7 +165,7 @@ impl ReserveBound<'_> {
         (self.served.held >= 1.0 && left()).then_some(Obstacle::ReservedForFairShare)
     }
 
-    /// Why the user's jobs must not go to any GPU of a server, if so: they crowd the host of other users.
+    /// Why the user's jobs must not start on any GPU of a server, if so: they would take too much of the host from other users.
     pub(crate) fn host_objection(&self, server: &Server) -> Option<Obstacle> {
         let tenants = || server.devices.iter().flat_map(|device| &device.tenants);
         let own = tenants().filter(|tenant| tenant.user == self.user).count();

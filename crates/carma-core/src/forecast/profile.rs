@@ -6,7 +6,7 @@ use crate::job::{Interference, JobSpec, PerRank};
 use crate::telemetry::Metric;
 use crate::units::MiB;
 
-/// What a rank of a job does to others on its GPU, and others to it.
+/// The interference of a rank with others on its GPU, in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct InterferenceProfile {
     /// What it adds to the slowdown of a job of sensitivity 1.
@@ -43,7 +43,7 @@ impl InterferenceProfile {
     /// A job that does nothing.
     pub const IDLE: Self = Self { pressure: 0.0, sensitivity: 0.0, smact: 0.0, drama: 0.0, doubt: 0.0 };
 
-    /// What is expected of a job's neediest rank, by its estimates and by what was learned of it.
+    /// The expected load of a job's largest rank, from its estimates and from earlier runs.
     ///
     /// ```
     /// use carma_core::{InterferenceProfile, JobId, JobSpec, MemoryNeed, Metric, MiB, Utilisation};

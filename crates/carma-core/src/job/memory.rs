@@ -40,7 +40,7 @@ impl<T> PerRank<T> {
         }
     }
 
-    /// Whether it speaks of exactly so many ranks.
+    /// Whether it has values for exactly this many ranks.
     pub fn covers(&self, ranks: usize) -> bool {
         match self {
             Self::Same(_) => true,

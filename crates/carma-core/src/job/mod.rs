@@ -127,7 +127,7 @@ impl Job {
         member
     }
 
-    /// Whether it is what [`Job::as_member`] makes of another job of its array. What is computed again after a restart does not count.
+    /// Whether it equals the result of [`Job::as_member`] of another job of its array. Values that a restart computes again do not count.
     pub fn is_alike(&self, other: &Self) -> bool {
         let (Some(array), Some(others)) = (self.spec.array, other.spec.array) else { return false };
         let same_array = array.array == others.array;

@@ -21,7 +21,7 @@ impl Job {
         let running = self.state.active().map(|active| now - active.launched_at);
         let done = if running.is_some() { self.progress } else { self.saved_progress }.map_or(0.0, f64::from);
         match (expected, running) {
-            // What it has shown outweighs what was expected of it.
+            // Reported progress outweighs the expected duration.
             (_, Some(elapsed)) if done > 0.0 => Some((earlier + elapsed).times((1.0 - done) / done)),
             (Some(expected), Some(elapsed)) => Some(expected - earlier - elapsed),
             (Some(expected), None) => Some(expected.times(1.0 - done)),

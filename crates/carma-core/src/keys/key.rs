@@ -28,7 +28,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A list of these words.
     Choices(&'static [&'static str]),
-    /// Text or a list, described in words.
+    /// Text or a list, with a description.
     Other(&'static str),
     /// A table of keys.
     Section(&'static [KeyInfo]),
@@ -53,7 +53,7 @@ impl KeyInfo {
         }
     }
 
-    /// What may be written, in words.
+    /// A description of the allowed values.
     ///
     /// ```
     /// use carma_core::{AdmissionConfig, KeyInfo, Kind, Setting};

@@ -16,7 +16,7 @@ use crate::units::{MiB, Seconds};
 pub struct WaitingJob {
     /// The user.
     pub user: UserId,
-    /// What it does to others, and others to it.
+    /// Its interference with others, in both directions.
     pub profile: InterferenceProfile,
     /// Memory it needs.
     pub memory: MiB,
@@ -49,9 +49,9 @@ pub struct CurrentGpu {
     pub memory: MiB,
     /// How it is shared.
     pub mode: SharingMode,
-    /// Its instances, where it is cut.
+    /// Its instances, if it is partitioned.
     pub parts: Vec<Part>,
-    /// What it cannot be switched to, because its driver refused.
+    /// The modes that its driver refused.
     pub refused: Vec<SharingMode>,
 }
 
@@ -67,13 +67,13 @@ pub struct ModeForecast {
 /// Whether a GPU is switched, and what was predicted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeChoice {
-    /// What it is switched to; unset: it stays as it is.
+    /// The new mode; unset: the mode does not change.
     pub mode: Option<GpuMode>,
     /// For how many jobs this was predicted.
     pub jobs: usize,
-    /// What they do as it is.
+    /// Their progress in the present mode.
     pub as_it_is: Progress,
-    /// What they do in each of the modes it may be switched to.
+    /// Their progress in each allowed mode.
     pub prospects: Vec<ModeForecast>,
 }
 
@@ -122,7 +122,7 @@ pub fn best_mode(gpu: &CurrentGpu, waiting: &[WaitingJob], nth: usize, config: &
 
 impl fmt::Display for ModeChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} jobs would make progress of {} as it is", self.jobs, self.as_it_is)?;
+        write!(f, "{} jobs are predicted to make a progress of {} in the present mode", self.jobs, self.as_it_is)?;
         let best = self.mode.and_then(|mode| self.prospects.iter().find(|prospect| prospect.mode == mode));
         best.map_or(Ok(()), |best| write!(f, ", and of {} with {}", best.progress, best.mode))
     }

@@ -29,7 +29,7 @@ fn score(delay: f64) -> Score {
 /// No job is delayed less than the least sensitive one would be itself.
 fn least(facts: &Facts<'_>) -> Score {
     let unfelt = InterferenceProfile { sensitivity: Interference::LEAST_SENSITIVITY, ..InterferenceProfile::IDLE };
-    // Of two modes, the one that disturbs less.
+    // The mode with less interference.
     let mode = CollocationMode::Mps { exclusive_process: false };
     score(co_runners(facts.tenants).slowdown(unfelt, mode) - 1.0)
 }

@@ -124,7 +124,7 @@ impl Order {
     }
 }
 
-/// What a policy may look at to rank a device.
+/// The facts by which a policy ranks a device.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// Memory that can be reserved.
@@ -178,7 +178,7 @@ impl fmt::Display for Mapping {
 
 /// A name that no policy has.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("there is no policy {0:?}")]
+#[error("unknown policy {0:?}")]
 pub struct UnknownPolicy(String);
 
 impl FromStr for Mapping {

@@ -41,7 +41,7 @@ impl FairQueue {
         (self.fair, self.shares) = (fair, shares.clone());
     }
 
-    /// The first so many, in the order in which they would start.
+    /// The first ones, in the order in which they would start.
     pub(crate) fn front(&self, most: usize) -> Self {
         let (shares, ledger, reserve) = (self.shares.clone(), self.ledger.clone(), self.reserve.clone());
         let mut front = Self { fair: self.fair, shares, ledger, reserve, ..Self::default() };

@@ -37,7 +37,7 @@ pub struct LadderPosition {
 /// What is known about a crash.
 #[derive(Debug, Clone, Copy)]
 pub struct OomContext {
-    /// What the attempt could count on, per device: its need, its floor, or what it was seen to use or reported as its need.
+    /// The memory that was available to the attempt per device: its need, its floor, or what it used or reported as its need.
     pub had: MiB,
     /// The memory of the smallest device it ran on: every rank will ask for the same.
     pub capacity: MiB,
@@ -127,7 +127,7 @@ mod tests {
         let small = OomContext { had: MiB(11_000), capacity: MiB(11_264), next_capacity: Some(MiB(40_960)), alone: false };
         let first = LadderPosition::default().after(small, &[Rung::WholeGpu]).unwrap();
         let joined = first.after(small, &[Rung::WholeGpu]).unwrap();
-        assert_eq!((joined.floor, joined.crashes), (MiB(11_264), 2), "others had joined it: once more");
+        assert_eq!((joined.floor, joined.crashes), (MiB(11_264), 2), "it shared its GPU: the same memory again");
         let second = first.after(OomContext { alone: true, ..small }, &[Rung::WholeGpu]).unwrap();
         assert_eq!((first.floor, second.floor, second.crashes), (MiB(11_264), MiB(40_960), 2));
         let large = OomContext { had: MiB(40_000), capacity: MiB(40_960), next_capacity: None, alone: true };

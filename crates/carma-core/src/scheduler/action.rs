@@ -101,7 +101,7 @@ impl fmt::Display for SwitchReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gain(choice) => choice.fmt(f),
-            Self::Needed(job) => write!(f, "{job} waits, and cannot run on it as it is"),
+            Self::Needed(job) => write!(f, "{job} waits and cannot run in the present mode"),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::tenant::Tenant;
 use crate::units::{Seconds, Time};
 use crate::{AttemptId, DeviceId, JobId};
 
-/// Memory is read so many times within the horizon.
+/// Number of memory readings within the horizon.
 const READINGS_PER_HORIZON: f64 = 20.0;
 
 impl Scheduler {

@@ -143,7 +143,7 @@ impl Scheduler {
             [PlacementKind::Share, PlacementKind::Idle]
         };
         let find = |kind, packs| {
-            // Most jobs are looked at while all GPUs are in use.
+            // Most jobs are considered while all GPUs are in use.
             if self.fleet.open_devices(kind) < demand.width() {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! Jobs that hold GPUs and do not use them: found in what is seen of the GPUs, flagged, and their compute lent to others.
+//! Jobs that hold GPUs without using them: detected in samples, flagged, and their compute lent to other jobs.
 //!
 //! ```text
 //!              all its GPUs idle for flag_after        ... for lend_after

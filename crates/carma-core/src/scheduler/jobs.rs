@@ -150,7 +150,7 @@ impl Scheduler {
             let Some(job) = self.jobs.get(&place.job) else { continue };
             let demand = self.demand(job, now);
             // A job that is still too large must not be next even for a moment: it would change which job is critical, and for which job without
-            // GPUs a host is kept. What a power budget leaves is known only by trying.
+            // GPUs a host is kept. The room in a power budget is known only after a trial placement.
             let may_fit = match job.spec.gpus {
                 0 => could_ever_hold(&self.fleet, &demand),
                 _ => self.config.power.budget.is_some() || mapping::could_ever_fit(&self.fleet, &demand),
@@ -209,7 +209,7 @@ impl Scheduler {
 
     pub(super) fn job_requeued(&mut self, job: JobId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let known = self.known_job(job)?;
-        let active = known.state.under_way("put back").map_err(EventError::transition(job))?;
+        let active = known.state.under_way("requeued").map_err(EventError::transition(job))?;
         let signal = if known.spec.may_checkpoint { Signal::Checkpoint } else { Signal::Terminate };
         self.stop(active.attempt, StopReason::Requeued, signal, now, actions);
         Ok(())
@@ -231,7 +231,7 @@ impl Scheduler {
     pub(super) fn begin_moved(&mut self, job: JobId, begin: Time, now: Time) -> Result<(), EventError> {
         let known = self.unfinished(job)?;
         let waits = known.state.waiting().is_some();
-        // A job that runs has begun, also if it is put back later.
+        // A running job has started, even if it is requeued later.
         if known.state.active().is_some() {
             return Ok(());
         }

@@ -33,7 +33,7 @@ struct Rate {
 }
 
 impl Pace {
-    /// What it does in a second when alone, where it was seen alone.
+    /// Its progress per second when alone, if it was seen alone.
     fn measured(&self) -> Option<f64> {
         self.before.filter(|rate| rate.measured).map(|rate| rate.alone)
     }

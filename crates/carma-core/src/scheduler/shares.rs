@@ -40,7 +40,7 @@ pub struct ShareReport {
     pub gpus: f64,
     /// Expected remaining GPU-seconds of its running jobs.
     pub committed: f64,
-    /// What it has used and is about to use, over its share, in GPU-seconds. In a group the lowest is next.
+    /// Past and predicted use divided by the share, in GPU-seconds. In a group the lowest is next.
     pub usage_per_share: f64,
     /// The same of its group. The lowest is next.
     pub group_usage_per_share: f64,

@@ -1,6 +1,6 @@
 //! Time slices: an attempt that can checkpoint is preempted after its time slice, if a waiting job can use its GPUs.
 //!
-//! Otherwise it goes on. This is checked when a time slice ends, when a job begins to wait, and when devices or jobs change.
+//! Otherwise it continues. This is checked when a time slice ends, when a job starts to wait, and when devices or jobs change.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -26,7 +26,7 @@ fn bad_settings_are_refused_with_key_and_range() {
         ),
         (
             r#"{"risk":{"mean":0.5}}"#,
-            "risk = 0.5 + 0.3 + 0.3 + 0.2 (mean, median, p95, ema) is not allowed: give four weights from 0 to 1 that sum to 1, not to 1.3",
+            "risk = 0.5 + 0.3 + 0.3 + 0.2 (mean, median, p95, ema) is not allowed: give four weights from 0 to 1 that add up to 1; these add up to 1.3",
         ),
         (
             r#"{"window":{"period":45}}"#,
@@ -43,7 +43,7 @@ fn bad_settings_are_refused_with_key_and_range() {
         ),
         (
             r#"{"policy":"mgam"}"#,
-            "policy = \"mgam\" is not allowed: give one of carma, exclusive, rr, ff, bf, magm, lug, horus, lucid, with est- or or- before it if wanted",
+            "policy = \"mgam\" is not allowed: give one of carma, exclusive, rr, ff, bf, magm, lug, horus, lucid, optionally with the prefix est- or or-",
         ),
     ] {
         assert_eq!(wrong(json), message);
@@ -51,7 +51,7 @@ fn bad_settings_are_refused_with_key_and_range() {
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once() {
+fn every_mistake_is_reported_at_once() {
     assert_eq!(wrong(r#"{"policy":"x","window":{"length":0},"admission":{"margin":-1}}"#).lines().count(), 3);
 }
 
@@ -70,7 +70,7 @@ fn bad_configuration_at_run_time_changes_nothing() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let settings: Settings = serde_json::from_str(r#"{"window":{"length":0}}"#).unwrap();
     let refused = lab.refused(Event::ConfigurationChanged(Box::new(settings)));
-    assert_eq!(refused, "the configuration stays as it was: window.length = 0 is not allowed: give a number from 1 to 3600 s");
+    assert_eq!(refused, "the configuration is unchanged: window.length = 0 is not allowed: give a number from 1 to 3600 s");
 }
 
 #[test]

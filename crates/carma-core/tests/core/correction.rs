@@ -23,13 +23,13 @@ fn moved(actions: &[Action]) -> Vec<u64> {
 }
 
 impl Lab {
-    /// A job says how far it is, so many seconds later.
+    /// A job reports its progress this many seconds later.
     pub(crate) fn reports(&mut self, id: u64, after: u64, done: f64) -> Vec<Action> {
         self.now = self.now + secs(after);
         self.event(Event::Progress { attempt: self.attempt(id), done: share(done) })
     }
 
-    /// What each job on the GPU uses, so many seconds later.
+    /// The memory of each job on the GPU, this many seconds later.
     fn uses(&mut self, after: u64, memory: &[(u64, u64)]) -> Vec<Action> {
         self.now = self.now + secs(after);
         let process = |(id, memory): &(u64, u64)| ProcessUse { owner: Owner::Attempt(self.attempt(*id)), memory: Some(MiB(*memory)) };
@@ -37,7 +37,7 @@ impl Lab {
         self.event(Event::ProcessesSeen { device: gpu(0), processes })
     }
 
-    /// A GPU that two jobs share, the first of which did a thousandth of its work a second while it was alone.
+    /// A GPU that two jobs share. The first did a thousandth of its work per second while it was alone.
     fn two(correction: CorrectionSettings, first: JobSpec, second: JobSpec) -> Self {
         let mut lab = lab(correction);
         lab.submit(first);

@@ -1,4 +1,4 @@
-//! Admission to devices: gates, reservations, outsiders, modes, drained and lost GPUs.
+//! Admission to devices: gates, reservations, foreign processes, modes, drained and lost GPUs.
 
 use carma_core::*;
 
@@ -344,7 +344,7 @@ fn unknown_and_contradictory_devices_are_refused() {
     let elsewhere = DeviceSpec::new(DeviceId::gpu(ServerId(3), 0), A100);
     assert_eq!(lab.refused(Event::GpuAttached(elsewhere)), "server 3 is not known");
     let odd = DeviceSpec { mode: CollocationMode::Mig, ..DeviceSpec::new(gpu(1), A100) };
-    assert_eq!(lab.refused(Event::GpuAttached(odd)), "device s0/gpu1 must be in MIG mode if it is a MIG instance, and only then");
+    assert_eq!(lab.refused(Event::GpuAttached(odd)), "device s0/gpu1: MIG instances need MIG mode, and whole GPUs must not have it");
     assert_eq!(lab.refused(Event::MpsServerDied { device: gpu(0) }), "device s0/gpu0 is not in MPS mode");
     let sample = Sample::new(lab.now + secs(1), MiB(0));
     assert_eq!(lab.refused(Event::GpuSampled { device: gpu(4), sample }), "device s0/gpu4 is not known");

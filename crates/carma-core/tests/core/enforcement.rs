@@ -98,7 +98,7 @@ fn a_borrower_that_can_checkpoint_stops_when_others_lack_reserved_memory() {
     assert_eq!(stopped(&actions), Some((2, Signal::Checkpoint, borrowing)));
     assert_eq!(
         borrowing.to_string(),
-        "used 14.6 GiB more than the 4.9 GiB reserved for it, and other jobs of the GPU lacked 8.8 GiB of what is reserved for them"
+        "used 14.6 GiB more than the 4.9 GiB reserved for it, and other jobs of the GPU were 8.8 GiB short of their reserved memory"
     );
     assert_eq!(stopped(&uses(&mut lab, &[(1, 14_000), (2, 21_000), (3, 0)])), None, "it is told once");
     let actions = lab.exit(2, Verdict::Failed { code: 143 });

@@ -4,7 +4,7 @@ use carma_core::*;
 
 use crate::lab::{A100, Lab, Launched, gpu, job, launches, secs};
 
-/// A server with so many GPUs, 8 cores and 100,000 MiB of memory to book.
+/// A server with this many GPUs, 8 cores and 100,000 MiB of memory.
 fn lab(config: Config, gpus: u16) -> Lab {
     let mut lab = Lab { scheduler: Scheduler::new(config), now: Time::from_secs(1000) };
     lab.event(Event::ServerAttached(host(0)));

@@ -1,4 +1,4 @@
-//! Jobs that hold a GPU and do not use it: flagged, lent, and back at work.
+//! Jobs that hold a GPU without using it: flagged, lent, and active again.
 
 use carma_core::*;
 
@@ -37,7 +37,7 @@ fn an_idle_job_is_flagged_then_lends_its_gpu_and_keeps_its_memory() {
     assert_eq!(tick(&mut lab, 599), []);
     assert_eq!(tick(&mut lab, 1), [Action::Idle { job: JobId(1), idle: Some(Idle { since, lent: false }) }]);
     let why = lab.scheduler.explain(JobId(2)).unwrap().to_string();
-    assert!(why.contains("is held exclusively by job 1") && why.contains("job 1 holds it and does not use it"), "{why}");
+    assert!(why.contains("is held exclusively by job 1") && why.contains("job 1 holds it without using it"), "{why}");
     let actions = tick(&mut lab, 1200);
     assert_eq!(actions[0], Action::Idle { job: JobId(1), idle: Some(Idle { since, lent: true }) });
     assert_eq!(launches(&actions), [(2, vec![0])]);

@@ -106,7 +106,7 @@ fn hold_and_release() {
     assert_eq!(lab.submit(JobSpec { hold: true, ..job(1) }), []);
     assert_eq!(lab.scheduler.explain(JobId(1)).unwrap().reason, WaitReason::Held);
     assert_eq!(lab.submit(job(2)), [(2, vec![0])], "a held job blocks no other");
-    assert_eq!(lab.refused(Event::JobHeld { job: JobId(2) }), "job 2: a job that is starting cannot be held");
+    assert_eq!(lab.refused(Event::JobHeld { job: JobId(2) }), "job 2: the job is starting and cannot be held");
     assert_eq!(lab.refused(Event::JobReleased { job: JobId(2) }), "job 2: a job that is starting cannot be released");
     lab.exit(2, Verdict::Succeeded);
     assert_eq!(launches(&lab.event(Event::JobReleased { job: JobId(1) })), [(1, vec![0])]);
@@ -134,7 +134,7 @@ fn a_start_time_follows_the_wall_clock() {
     lab.event(Event::BeginMoved { job: JobId(1), begin: lab.now + secs(10) });
     lab.exit(1, Verdict::Succeeded);
     assert_eq!(*lab.outcome(1), Outcome::Succeeded, "a running job does not mind");
-    assert_eq!(lab.refused(Event::BeginMoved { job: JobId(1), begin }), "job 1: a job that is done cannot be changed");
+    assert_eq!(lab.refused(Event::BeginMoved { job: JobId(1), begin }), "job 1: the job is done and cannot be changed");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_waiting_job_is_cancelled_at_once_and_a_running_one_is_signalled() {
     assert_eq!(signals(&killed), [(Signal::Kill, StopReason::Cancelled)], "after the grace");
     lab.exit(1, Verdict::Failed { code: 137 });
     assert_eq!(*lab.outcome(1), Outcome::Cancelled);
-    assert_eq!(lab.refused(Event::JobCancelled { job: JobId(1) }), "job 1: a job that is done cannot be cancelled");
+    assert_eq!(lab.refused(Event::JobCancelled { job: JobId(1) }), "job 1: the job is done and cannot be cancelled");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_requeued_job_checkpoints_if_it_can_and_is_next() {
     assert_eq!(actions[0], requeued);
     assert_eq!(launches(&actions), [(1, vec![0])], "it kept its place, so it resumes before job 2");
     assert_eq!(lab.attempt(1).number, 2);
-    assert_eq!(lab.refused(Event::JobRequeued { job: JobId(2) }), "job 2: a job that is queued cannot be put back");
+    assert_eq!(lab.refused(Event::JobRequeued { job: JobId(2) }), "job 2: the job is queued and cannot be requeued");
 }
 
 #[test]
@@ -244,9 +244,9 @@ fn events_of_an_attempt_that_is_not_running_are_refused() {
     let first = lab.attempt(1);
     lab.exit(1, Verdict::Failed { code: 1 });
     let late = Event::JobExited { attempt: first, verdict: Verdict::Succeeded };
-    assert_eq!(lab.refused(late), "job 1 attempt 1 is not under way");
+    assert_eq!(lab.refused(late), "job 1 attempt 1 is not running");
     let done = Fraction::ONE;
-    assert_eq!(lab.refused(Event::Progress { attempt: first, done }), "job 1 attempt 1 is not under way");
+    assert_eq!(lab.refused(Event::Progress { attempt: first, done }), "job 1 attempt 1 is not running");
     let unknown = AttemptId { job: JobId(9), number: 1 };
     assert_eq!(lab.refused(Event::Checkpointed { attempt: unknown }), "job 9 is not known");
     assert_eq!(lab.refused(Event::JobCancelled { job: JobId(9) }), "job 9 is not known");
@@ -270,7 +270,7 @@ fn invalid_requests_are_refused() {
             JobSpec { dependencies: vec![Dependency { job: JobId(1), condition: Condition::Any }], ..job(1) },
             "job 1 cannot be accepted: a job cannot depend on itself",
         ),
-        (JobSpec { gpus: 3_000_000, ..job(1) }, "job 1 cannot be accepted: 3000000 GPUs are more than a job can want: give 0 to 16384"),
+        (JobSpec { gpus: 3_000_000, ..job(1) }, "job 1 cannot be accepted: 3000000 GPUs are too many for one job: give 0 to 16384"),
         (
             JobSpec { array: Some(ArrayMember { array: ArrayId(1), index: 0, at_most: Some(0) }), ..job(1) },
             "job 1 cannot be accepted: an array must allow at least 1 job at once",
@@ -302,7 +302,7 @@ fn an_estimate_changes_the_request_of_a_waiting_job() {
     assert_eq!(lab.obstacles(2, 0), [Obstacle::Memory { needed: MiB(31_024), available: MiB(20_448) }]);
     lab.event(Event::JobCancelled { job: JobId(2) });
     let late = Event::EstimateReady { job: JobId(2), estimate: estimate(MemoryEstimate::exactly(MiB(1))) };
-    assert_eq!(lab.refused(late), "job 2: a job that is done cannot be changed");
+    assert_eq!(lab.refused(late), "job 2: the job is done and cannot be changed");
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn a_wide_estimate_is_compared_with_as_many_gpus() {
 fn finished_jobs_can_be_forgotten() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
-    assert_eq!(lab.refused(Event::JobForgotten { job: JobId(1) }), "job 1 cannot be forgotten: it is not over, or others wait for it");
+    assert_eq!(lab.refused(Event::JobForgotten { job: JobId(1) }), "job 1 cannot be deleted: it has not ended, or other jobs depend on it");
     lab.exit(1, Verdict::Succeeded);
     lab.event(Event::JobForgotten { job: JobId(1) });
     assert!(lab.scheduler.job(JobId(1)).is_none());

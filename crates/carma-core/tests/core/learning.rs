@@ -14,7 +14,7 @@ fn interference(lab: &Lab, id: u64) -> Interference {
     lab.scheduler.job(JobId(id)).unwrap().spec.interference
 }
 
-/// Two jobs on one GPU, of which the first does this part of what it did alone.
+/// Two jobs on one GPU. The first makes this share of its progress alone.
 fn beside(config: Config, speed: f64) -> Lab {
     let mut lab = Lab::new(config, 1);
     lab.submit(small(1));

@@ -60,14 +60,14 @@ fn a_log_that_does_not_replay_says_where() {
     let replayed = |text: &str| replay(text.as_bytes()).unwrap_err().to_string();
     assert_eq!(replayed(""), "the event log is empty");
     let newer = text.replacen("\"carma_event_log\":1", "\"carma_event_log\":2", 1);
-    assert_eq!(replayed(&newer), "the event log has version 2; this is made for version 1");
+    assert_eq!(replayed(&newer), "the event log has version 2; this program reads version 1");
     assert_eq!(replayed(&text.replacen("\"at\":3.0", "\"at\":\"noon\"", 1)), "line 5 of the event log is malformed");
     assert_eq!(
         replayed(&text.replacen("\"number\":2},\"verdict\"", "\"number\":7},\"verdict\"", 1)),
-        "line 8 of the event log is refused now"
+        "line 8 of the event log is not accepted by this version"
     );
     assert!(
         replayed(&text.replacen("\"reserved\":9000", "\"reserved\":9001", 1))
-            .starts_with("line 5 of the event log leads to other decisions\nlogged:  [{\"action\":\"launch\"")
+            .starts_with("line 5 of the event log gives different decisions\nlogged:  [{\"action\":\"launch\"")
     );
 }

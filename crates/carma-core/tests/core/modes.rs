@@ -13,7 +13,7 @@ fn rules(allowed: &[SharingMode], every: f64) -> Settings {
     Settings { modes: Some(modes), queue: Some(queue), ..Settings::default() }
 }
 
-/// So many whole GPUs, and as many after them that are cut into halves.
+/// Whole GPUs, and as many after them that are partitioned into halves.
 fn lab(whole: u16, cut: u16) -> Lab {
     let mut lab = Lab::new(rules(&ALL, 60.0).check().unwrap(), whole);
     for ordinal in whole..whole + cut {

@@ -47,7 +47,10 @@ fn a_job_above_the_power_budget_can_never_start_and_blocks_no_job() {
     let mut lab = Lab::new(rules(PowerConfig { budget: Some(Watts(300.0)), ..FREE }), 2);
     assert_eq!(lab.submit(hungry(1)), []);
     let why = lab.scheduler.explain(JobId(1)).unwrap().to_string();
-    assert!(why.contains("would draw 332 W, and the budget is 300 W; raise power.budget, or set power.cap"), "{why}");
+    assert!(
+        why.contains("it alone would need 332 W on a server, and the power budget is 300 W; raise power.budget, or set power.cap"),
+        "{why}"
+    );
     let light = JobSpec { utilisation: Utilisation::of([(Metric::Smact, 0.3)]), ..known(2, 4_000) };
     assert_eq!(lab.submit(light), [(2, vec![0])]);
     // A limit that is set makes it possible.

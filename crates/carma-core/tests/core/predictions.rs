@@ -137,7 +137,7 @@ fn the_longest_is_next_once_other_work_per_gpu_is_less_than_its_own() {
     assert_eq!(start(600), [(4, vec![0])], "otherwise one GPU may be idle while it runs");
 }
 
-/// Two GPUs of which one is taken for long; a job of two GPUs waits, then a long one of one comes, so much later than that.
+/// Two GPUs, one of them in use for long. A job of two GPUs waits; then a long job of one GPU arrives, this much later.
 fn long_one_after(wide: u64, seconds: u64) -> Lab {
     let mut lab = ours(2);
     lab.submit(lasting(900_000, exclusive(1)));

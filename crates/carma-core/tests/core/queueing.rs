@@ -18,7 +18,7 @@ fn in_strict_fifo_no_job_passes() {
     lab.submit(exclusive(1));
     assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(2) }), []);
     assert_eq!(lab.submit(known(3, 10)), [], "GPU 1 is idle, but job 2 is before it");
-    assert_eq!(lab.scheduler.explain(JobId(3)).unwrap().reason, WaitReason::Behind { head: JobId(2), ahead: 1, because: None });
+    assert_eq!(lab.scheduler.explain(JobId(3)).unwrap().reason, WaitReason::Behind { head: JobId(2), ahead: 1, precedence: None });
     assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(2, vec![0, 1])]);
 }
 
@@ -44,7 +44,7 @@ fn dependencies_are_met_by_success_or_by_any_end() {
     assert_eq!(lab.submit(after(4, 2, Condition::Ok)), []);
     assert_eq!(lab.submit(after(5, 4, Condition::Any)), []);
     assert!(matches!(lab.scheduler.explain(JobId(2)).unwrap().reason, WaitReason::Dependencies { on } if on[0].job == JobId(1)));
-    assert_eq!(lab.refused(Event::JobForgotten { job: JobId(1) }), "job 1 cannot be forgotten: it is not over, or others wait for it");
+    assert_eq!(lab.refused(Event::JobForgotten { job: JobId(1) }), "job 1 cannot be deleted: it has not ended, or other jobs depend on it");
     let ended = lab.exit(1, Verdict::Failed { code: 1 });
     assert_eq!(*lab.outcome(2), Outcome::DependencyFailed { on: JobId(1), member: None });
     assert_eq!(*lab.outcome(4), Outcome::DependencyFailed { on: JobId(2), member: None }, "and so on down the chain");

@@ -144,7 +144,10 @@ fn bad_quotas_are_refused() {
         wrong(r#"{"quotas":{"users":[{"uid":1,"jobs":0.5}]}}"#),
         "quotas.users[0].jobs = 0.5 is not allowed: give a whole number from 0 to 1000000"
     );
-    assert_eq!(wrong(r#"{"quotas":{"users":[{"uid":1},{"uid":1}]}}"#), "quotas.users[1].uid = 1 is not allowed: give each user once");
+    assert_eq!(
+        wrong(r#"{"quotas":{"users":[{"uid":1},{"uid":1}]}}"#),
+        "quotas.users[1].uid = 1 is not allowed: give a list with each user at most once"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Recovery: the ladder, budgets, victims.
+//! Recovery: the ladder, budgets, jobs of lost GPUs.
 
 use carma_core::*;
 
@@ -115,7 +115,7 @@ fn a_climb_beyond_every_server_ends_at_once() {
     cut.attach(DeviceSpec::new(gpu(0).instance(0), MiB(19_968)));
     cut.submit(JobSpec { exclusive: true, ..job(1) });
     cut.exit(1, Verdict::OutOfMemory);
-    assert_eq!(*cut.outcome(1), Outcome::OutOfMemory, "the GPU that is cut into instances is no larger device");
+    assert_eq!(*cut.outcome(1), Outcome::OutOfMemory, "the GPU that is partitioned into instances is no larger device");
 }
 
 #[test]

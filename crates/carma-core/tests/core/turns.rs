@@ -89,10 +89,10 @@ fn a_user_who_used_more_waits_and_sees_the_reason() {
     assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(3, vec![0])]);
     lab.submit(of(2, lasting(4, 100)));
     let reason = lab.scheduler.explain(JobId(2)).unwrap().reason.to_string();
-    assert_eq!(reason, "waits behind job 4; 1 ahead of it: its user has recently used less, 0.0 GPU hours to 2.0");
-    let standings: Vec<(u32, bool)> =
+    assert_eq!(reason, "waits behind job 4; 1 ahead of it: its user has used less recently: 0.0 GPU hours; this job's user 2.0");
+    let usage: Vec<(u32, bool)> =
         lab.scheduler.shares(lab.now).iter().map(|share| (share.past.user.0, share.past.gpu_seconds > 7000.0)).collect();
-    assert_eq!(standings, [(2, false), (1, true)]);
+    assert_eq!(usage, [(2, false), (1, true)]);
     // A week later half of it counts; the order is the same.
     lab.exit(3, Verdict::Succeeded);
     lab.wait(7 * 86_400);
@@ -180,7 +180,7 @@ fn an_overdue_job_does_not_reduce_the_work_of_others() {
     assert_eq!(head(&lab), JobId(3));
     assert_eq!(lab.scheduler.queue_ids().collect::<Vec<_>>(), [JobId(3), JobId(4)], "lists show the head first");
     let why = lab.scheduler.explain(JobId(4)).unwrap().to_string();
-    assert!(why.contains("1 ahead of it: it is the longest, and all other work would be done before it"), "{why}");
+    assert!(why.contains("1 ahead of it: it is the longest job and would end last"), "{why}");
 }
 
 #[test]

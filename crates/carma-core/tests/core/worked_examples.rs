@@ -6,7 +6,7 @@ use carma_core::*;
 
 use crate::lab::{Lab, known};
 
-/// Four GPUs that outsiders use, so that none is idle: memory used, SM activity.
+/// Four GPUs with foreign processes, so that none is idle: memory used, SM activity.
 const LOADS: [(u64, f64); 4] = [(30_000, 0.30), (10_000, 0.60), (20_000, 0.10), (35_000, 0.05)];
 
 /// Available: 10,448, 30,448, 20,448, 5,448 MiB.

@@ -214,7 +214,7 @@ mod tests {
         let check = |state: &mut State<'_>| {
             assert_eq!(find_gpu(state, "2"), Ok(2));
             assert_eq!(find_gpu(state, state.gpus[1].uuid.get()), Ok(1));
-            assert!(find_gpu(state, "3").unwrap_err().to_string().starts_with("there is no GPU 3: give a number from 0 to 2 or a UUID"));
+            assert!(find_gpu(state, "3").unwrap_err().to_string().starts_with("GPU 3 does not exist: give a number from 0 to 2 or a UUID"));
             let ecc = Fault::Ecc { gpu: 2, corrected: true, count: 1 };
             assert_eq!(ecc.inject(state), Err(FaultError::NoEcc(2)));
             let leak = Fault::Leak { gpu: 0, bytes: 1 << 40 };

@@ -19,7 +19,7 @@ use super::{State, clock};
 #[derive(Debug, Error)]
 pub enum StateError {
     /// The file is not there or cannot be used.
-    #[error("cannot use the emulated GPUs' state {path}: {error}")]
+    #[error("cannot use the state {path} of the emulated GPUs: {error}")]
     File {
         /// The file.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum StateError {
         error: io::Error,
     },
     /// Made by another version.
-    #[error("the emulated GPUs' state {path} was made by another version of carma: run `carma emu down` and `carma emu up` again")]
+    #[error("the state {path} of the emulated GPUs has another version: run `carma emu down` and `carma emu up` again")]
     Layout {
         /// The file.
         path: PathBuf,

@@ -75,7 +75,7 @@ impl Job<'_> {
         let began = machine.clock().map_err(CudaError::from)?.0;
         let mut attempt = Attempt::new(self, machine, (self.seed.unwrap_or(drawn), done), began);
         if let Some(file) = self.checkpoint.filter(|_| attempt.is_done()) {
-            writeln!(output, "all training is done by the checkpoint {}", file.display())?;
+            writeln!(output, "the checkpoint {} is complete: nothing to train", file.display())?;
             return Ok(Ended::Finished);
         }
         if done > 0.0 {
@@ -106,7 +106,7 @@ impl Job<'_> {
                 0 => {}
                 signal => {
                     attempt.stop(now, output)?;
-                    writeln!(output, "told to stop by signal {signal} in epoch {}", attempt.epoch())?;
+                    writeln!(output, "stopped by signal {signal} in epoch {}", attempt.epoch())?;
                     if let Some(file) = self.checkpoint {
                         writeln!(output, "checkpoint written to {}", file.display())?;
                     }

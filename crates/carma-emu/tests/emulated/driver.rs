@@ -142,7 +142,7 @@ fn a_hanging_call_delays_only_its_caller() {
         events.iter().map(|event| (event.device.as_ref(), event.incident)).collect::<Vec<_>>(),
         [(Some(&uuids[1]), Incident::Hanging)]
     );
-    // From now on nobody waits for it.
+    // No caller waits for it any more.
     let (observations, events) = monitor.sample(&bench.driver, &uuids);
     assert!(matches!(observations[1].reading, Err(DriverError::Hanging { .. })) && events.is_empty());
     bench.with(|state| fault::clear(state, None));
@@ -175,7 +175,7 @@ fn a_hanging_or_lost_gpu_does_not_hide_others() {
     assert!(began.elapsed() < 3 * SHORT, "{:?}", began.elapsed());
     assert_eq!(inventory.gpus.iter().map(|gpu| gpu.uuid.clone()).collect::<Vec<_>>(), [bench.uuids()[0].clone(), bench.uuids()[2].clone()]);
     assert!(matches!(&inventory.left_out[..], [gpu] if gpu.index == 1));
-    // Nor does it keep the driver from being asked what concerns no GPU.
+    // Queries that concern no GPU still work.
     assert_eq!(bench.driver.count().unwrap(), 3);
 }
 
@@ -200,7 +200,7 @@ fn errors_of_single_calls_are_distinguished() {
     bench.fault(Some(0), Some("nvmlDeviceGetPowerUsage"), fails("NOT_SUPPORTED"));
     let reading = read().unwrap();
     assert!(reading.power.is_none() && reading.utilisation.is_some());
-    // Nor does a sensor that fails otherwise hide the rest, as long as the GPU is there.
+    // Another failing sensor does not hide the rest, while the GPU is present.
     for code in ["INVALID_ARGUMENT", "LIB_RM_VERSION_MISMATCH", "INSUFFICIENT_RESOURCES", "UNKNOWN"] {
         bench.fault(Some(0), Some("nvmlDeviceGetTemperature"), fails(code));
         let reading = read().unwrap();
@@ -208,7 +208,7 @@ fn errors_of_single_calls_are_distinguished() {
     }
     bench.fault(Some(0), Some("nvmlDeviceGetTemperature"), fails("GPU_IS_LOST"));
     assert!(matches!(read(), Err(DriverError::Lost(_))));
-    // What runs on a GPU is no sensor: nobody may take it for idle.
+    // Processes are not a sensor value: without them, the GPU must not count as idle.
     bench.fault(Some(0), Some("nvmlDeviceGetComputeRunningProcesses_v3"), fails("UNKNOWN"));
     assert!(matches!(read(), Err(DriverError::Call { .. })));
     bench.fault(Some(0), Some("nvmlDeviceGetMemoryInfo_v2"), fails("UNKNOWN"));

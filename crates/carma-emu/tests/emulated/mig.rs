@@ -128,7 +128,7 @@ fn instances_in_use_are_kept_and_their_users_reported() {
     let server = Server::new("1xA100-40GB");
     let on_gpu = server.busy(None);
     let refused = server.apply("7x1g.5gb").unwrap_err();
-    assert_eq!(refused.to_string(), format!("the GPU is in use by process {} (sleep): let that end first", on_gpu.pid()));
+    assert_eq!(refused.to_string(), format!("the GPU is in use by process {} (sleep): wait for its end", on_gpu.pid()));
     drop(on_gpu);
     let before = uuids(&until(|| server.apply("2x1g.5gb").ok()));
     let on_second = server.busy(Some(&before[1]));
@@ -193,7 +193,7 @@ fn missing_rights_and_profiles_are_reported() {
     }
     let error = apply(&server.driver, &server.gpu(1), &"7x1g.5gb".parse().unwrap()).unwrap_err();
     assert!(matches!(error, MigError::Plan(PlanError::Unsupported)), "{error}");
-    // Who is not root sees the devices, but not where they are.
+    // Other users than root see the devices, but not their placement.
     let all = server.apply("4g.20gb,2g.10gb,1g.5gb").unwrap();
     server.fault("nvmlDeviceGetGpuInstances", 4);
     let mut seen = list(&server.driver, &server.gpu(0)).unwrap();
@@ -221,7 +221,7 @@ fn gpus_of_a_server_are_as_close_as_their_links() {
     assert_eq!(links_of(&Server::new("4xA100-40GB"), &[2, 3]), [(2, 3, Link::NvLink(4))]);
 }
 
-/// Whatever layouts are asked for one after the other: each is there afterwards or nothing has changed, and instances never overlap.
+/// For any sequence of layouts: each is applied completely or nothing changes, and instances never overlap.
 #[test]
 fn any_sequence_of_layouts_is_consistent() {
     // One GPU of each kind that can be cut, for all sequences: making machines takes longer than cutting GPUs.
@@ -242,7 +242,7 @@ fn any_sequence_of_layouts_is_consistent() {
                 Ok(state) => {
                     prop_assert_eq!(&state, &after);
                     prop_assert_eq!(Layout::new(after.instances.iter().map(|instance| instance.profile).collect()), layout);
-                    // What is kept is kept whole: an instance that was there with the same number, place and kind has its UUID still.
+                    // Kept instances are unchanged: an instance with the same number, place and profile has the same UUID.
                     let known = |state: &MigState| state.instances.iter().map(|instance| (instance.placement, instance.profile)).collect::<Vec<_>>();
                     let (old, new) = (known(&before), known(&after));
                     for (index, instance) in new.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Events reach those who asked for them, and nobody else.
+//! Events reach only their subscribers.
 
 use std::time::Duration;
 

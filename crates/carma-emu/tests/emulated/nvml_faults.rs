@@ -83,7 +83,7 @@ fn without_a_machine_no_driver_is_loaded() {
 fn a_damaged_state_crashes_no_program() {
     let emulated = Emulated::new("1xT4-16GB");
     let nvml = emulated.nvml();
-    // More processes than there is room for: none of them is there when somebody looks for them.
+    // More processes than there is room for: none of them is listed.
     emulated.with(|state| state.header.contexts = u32::MAX - 7);
     let device = nvml.device_by_index(0).unwrap();
     until(|| (device.running_compute_processes_count().unwrap() == 0).then_some(()));

@@ -89,7 +89,7 @@ fn seconds(logarithm: f64) -> Seconds {
     Seconds::new(logarithm.min(25.0).exp()).unwrap_or_default()
 }
 
-/// The share of a normal distribution below so many standard deviations; at most 1e-7 off (Abramowitz and Stegun 26.2.17).
+/// The share of a normal distribution below this many standard deviations; at most 1e-7 off (Abramowitz and Stegun 26.2.17).
 fn probability(deviations: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * deviations.abs());
     let polynomial = t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));

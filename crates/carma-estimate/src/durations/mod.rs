@@ -24,7 +24,7 @@ use length::logarithm;
 
 /// Maximum number of runs that a group keeps; the oldest are dropped.
 const MOST_RUNS: usize = 64;
-/// So many runs does the usual spread of a group weigh as much as.
+/// The weight of the usual spread of a group, in runs.
 const RUNS_OF_USUAL_SPREAD: f64 = 4.0;
 
 /// The length of a run.
@@ -106,7 +106,7 @@ impl Expected {
     }
 }
 
-/// The logarithms of lengths, as they would be for so many units of work.
+/// The logarithms of lengths, scaled to this many units of work.
 fn logarithms(runs: &VecDeque<Run>, likeness: Similarity, units: Option<f64>) -> Vec<f64> {
     let scale = |run: &Run| units.zip(run.units).filter(|_| likeness.scales()).map_or(0.0, |(wanted, had)| (wanted / had).ln());
     runs.iter().map(|run| logarithm(run.seconds) + scale(run)).collect()

@@ -93,7 +93,7 @@ fn a_roofline_by_hand() {
     assert_eq!(kernel(1.0, 1.0).roofline(&device), (device.launch, Bound::Launch));
     assert_eq!(kernel(19.5e12, 1.0).roofline(&device), (1.0, Bound::Compute));
     assert_eq!(kernel(1.0, 1.555e12).roofline(&device), (1.0, Bound::Memory));
-    // A round and a half of 108 blocks takes two rounds, a quarter of which is idle.
+    // A round and a half of 108 blocks takes two rounds; a quarter of them is idle.
     close(kernel(1.0, 1.0).waves(&device), 1.5);
     close(kernel(1.0, 1.0).fill(&device), 0.75);
 }

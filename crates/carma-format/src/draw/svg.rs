@@ -179,7 +179,7 @@ impl Chart {
         self.draw(&Element::of_class("text", format!("{class}{side}").trim_start()).at([("x", x), ("y", y)]).text(text));
     }
 
-    /// A text cut to so many characters, whole under the pointer.
+    /// A text cut to this many characters. The pointer shows all of it.
     pub fn cut_text(&mut self, class: &str, anchor: Anchor, place: (f64, f64), text: &str, most: usize) {
         if width(text) <= most {
             return self.text(class, anchor, place, text);

@@ -143,7 +143,7 @@ impl MpsControl {
         match asked {
             Ok(_) | Err(MpsError::NotRunning(_)) => {}
             Err(error @ MpsError::Forbidden { .. }) => return Err(error),
-            // The program fails, without a word, when a server did not end well; the daemon is gone all the same.
+            // The program fails without a message when a server did not end cleanly; the daemon has ended nevertheless.
             Err(MpsError::Refused { answer, .. }) if answer.is_empty() => {}
             Err(_) => all().for_each(Process::kill),
         }

@@ -44,7 +44,7 @@ impl fmt::Display for Source {
 
 /// A text that names no source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no source of counters: give one of gpm, dcgmi, exporter, utilisation-only")]
+#[error("{0:?} is not a source of counters: give one of gpm, dcgmi, exporter, utilisation-only")]
 pub struct UnknownSource(String);
 
 impl FromStr for Source {

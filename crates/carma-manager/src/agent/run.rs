@@ -26,7 +26,7 @@ use crate::supervise::{LaunchServer, Lifeline, since_boot};
 
 /// How long an agent tries to reach its manager before it has a lease.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
-/// The loop looks at logs, notes and times this often.
+/// How often the loop checks logs, notes and times.
 const TICK: Duration = Duration::from_millis(200);
 /// A manager that does not welcome a connected agent for this long is asked again.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(15);
@@ -257,7 +257,7 @@ impl Agent {
 
     pub(super) fn lose_lease(&mut self) {
         if !self.is_given_up() {
-            tracing::error!("no answer of the manager for the time of the lease: all attempts end");
+            tracing::error!("no answer from the manager within the lease: all attempts end");
             self.give_up(AgentEnd::LeaseLost);
         }
     }
@@ -299,7 +299,7 @@ impl Agent {
         self.ending.get_or_insert(Ending { end, since: Instant::now(), grace, killed: false });
     }
 
-    /// Looks at what time has changed. Returns how the agent ended.
+    /// Does what is due. Returns how the agent ended.
     fn tick(&mut self) -> Option<AgentEnd> {
         // A short batch job must have time to run something.
         let drain = self.setup.left.map(|left| self.setup.drain.min(left / 4));
@@ -359,7 +359,7 @@ impl Agent {
         if self.estimates.any_runs() && waited < CLOSE_TIMEOUT {
             return None;
         }
-        // A manager that is being restarted comes back for the last ends.
+        // A restarting manager still reads the last ends.
         let is_known = self.attempts.is_empty() || !matches!(ending.end, AgentEnd::Done(_));
         if !is_known && waited < ending.grace + CLOSE_TIMEOUT {
             return None;

@@ -126,8 +126,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
             drop(permit);
             match proven {
                 Ok(Ok((connection, hello))) => connection.serve(hello, &shared).await,
-                Ok(Err(error)) => warn_rarely(&format!("refused a connection of an agent: {error}")),
-                Err(_) => warn_rarely("a connection of an agent did not prove in time that it knows the secret"),
+                Ok(Err(error)) => warn_rarely(&format!("refused the connection of an agent: {error}")),
+                Err(_) => warn_rarely("an agent did not authenticate in time"),
             }
         });
     }
@@ -194,7 +194,7 @@ async fn write_all(mut writer: OwnedWriteHalf, mut sealer: Encryptor, mut waitin
         }
         if is_last {
             let _ = writer.shutdown().await;
-            return io::Error::other("the agent was sent away");
+            return io::Error::other("the agent was refused");
         }
     }
     io::Error::other("the manager closed it")
@@ -263,7 +263,7 @@ async fn read_frame(reader: &mut OwnedReadHalf) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Logs a warning at most once in ten seconds: strangers cause them.
+/// Logs a warning at most once in ten seconds: unauthenticated clients can cause them.
 pub(super) fn warn_rarely(text: &str) {
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,7 +4,7 @@ use carma_core::ShareReport;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A user in a group. Among users with waiting jobs, the group with the lowest standing is next, and in it the user with the lowest.
+/// A user in a group. Among users with waiting jobs, the group with the lowest usage per share is next, and in it the user with the lowest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ShareRow {
     /// The user.

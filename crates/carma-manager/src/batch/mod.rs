@@ -27,7 +27,7 @@ const FAST_POLL: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_secs(15);
 /// How often a pilot is cancelled at most: hours of a batch system that does not answer.
 const MOST_CANCELS: u32 = 1000;
-/// How long after an order the list is asked for often.
+/// How long after an order the list is read often.
 const FAST_POLL_PERIOD: Duration = Duration::from_secs(60);
 
 /// An order to the batch system.

@@ -32,10 +32,10 @@ pub enum ClientError {
     #[error(transparent)]
     Refused(#[from] Problem),
     /// The connection broke after the call was sent.
-    #[error("the manager went away before it answered ({0}); look with `carma queue` whether it was done")]
+    #[error("the manager ended before it answered ({0}): check with `carma queue` whether the request took effect")]
     BrokenOff(String),
     /// The answer cannot be parsed.
-    #[error("the manager answers what this version does not understand: {0}")]
+    #[error("this version does not understand the answer of the manager: {0}")]
     Incomprehensible(String),
     /// An error of this process.
     #[error(transparent)]

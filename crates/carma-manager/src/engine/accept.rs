@@ -21,7 +21,7 @@ use crate::tally::Tally;
 /// The most lines of notes in an answer: a sweep may have as many different ones as jobs.
 const MAX_NOTES: usize = 10;
 
-/// What the manager knows of a job that passed its checks, besides what the core is told. Jobs of an array share it.
+/// Data of a checked job that the core does not need. Jobs of an array share it.
 struct CheckedJob {
     /// The job in terms of earlier runs.
     groups: Groups,
@@ -62,7 +62,7 @@ impl EngineState {
 
     fn accept(&mut self, owner: &Owner, jobs: ValidJobs) -> Result<Submitted, Problem> {
         if self.draining {
-            return Err(ProblemKind::Unavailable.because("the manager is draining, and takes no more jobs"));
+            return Err(ProblemKind::Unavailable.because("the manager is draining and accepts no jobs"));
         }
         self.check_limits(owner, jobs.count(), jobs.kinds())?;
         let first = self.writer.store().next_jobs(jobs.count() as u64);

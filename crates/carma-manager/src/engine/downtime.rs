@@ -8,7 +8,7 @@ use super::state::EngineState;
 const MIN_REPORTED: Seconds = Seconds::from_secs(1);
 
 impl EngineState {
-    /// An attempt of an earlier manager has run for this long, in the host's time. Its time limit counts all of it, so the core's time goes on.
+    /// An attempt of an earlier manager has run for this long, in the host's time. Its time limit counts all of it, so the core's time advances.
     pub(super) fn ran_without_manager(&mut self, attempt: AttemptId, ran: Seconds) {
         // An agent that only lost its connection says the same again.
         if self.attempts.get(attempt).is_none_or(|active| active.started) {
@@ -18,7 +18,7 @@ impl EngineState {
         let Some(now) = active.map(|active| active.launched_at + ran.times(self.decisions.clock.speed())) else { return };
         let missing = now - self.decisions.now();
         if missing >= MIN_REPORTED {
-            tracing::info!(job = attempt.job.0, attempt = attempt.number, "{attempt} ran for {missing} while no manager was there");
+            tracing::info!(job = attempt.job.0, attempt = attempt.number, "{attempt} ran for {missing} without a manager");
             self.advance(missing);
         }
     }

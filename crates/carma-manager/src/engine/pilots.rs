@@ -30,7 +30,7 @@ impl EngineState {
                 }
             }
             // Nothing changes: the agents report whether pilots run.
-            BatchReport::NotListed(reason) => self.pools.trouble = Some(reason),
+            BatchReport::NotListed(reason) => self.pools.problem = Some(reason),
         }
     }
 
@@ -75,7 +75,7 @@ impl EngineState {
             self.pools.pilots_of(name).filter(|pilot| !pilot.returned).partition(|pilot| pilot.is_pending());
         let present = connected.iter().filter_map(|pilot| pilot.server).filter(|server| !self.ends_within(*server, lead)).count();
         let mut waiting = waiting.to_vec();
-        // What an ending pilot will put back needs its successor.
+        // Jobs that an ending pilot will requeue need its successor.
         for server in connected.iter().filter_map(|pilot| pilot.server).filter(|server| self.ends_within(*server, lead)) {
             let jobs = self.attempts.on(server).into_iter().filter_map(|attempt| self.decisions.job(attempt.job));
             waiting.extend(jobs.filter(|job| !self.ends_before(job, server)).map(|job| self.waiting_job(&job.spec, None)));

@@ -176,7 +176,7 @@ impl EngineState {
         match change.filter(|_| launches) {
             None => {}
             Some(HostChange::Short(shortage)) => {
-                self.decisions.announce(format!("{server} is short, and nothing new is started there: {shortage}"));
+                self.decisions.announce(format!("no new attempts start on {server}: {shortage}"));
                 let _ = self.decisions.tell(Event::HostShort { server });
             }
             Some(HostChange::Recovered) => {
@@ -188,7 +188,7 @@ impl EngineState {
     /// Gives up servers whose leases ran out.
     pub(super) fn check_servers(&mut self) {
         for server in self.servers.lost() {
-            self.server_gone(server, "its agent has not answered for the time of its lease");
+            self.server_gone(server, "its agent did not answer within the lease");
         }
     }
 
@@ -204,7 +204,7 @@ impl EngineState {
                 self.ended(&leftovers);
                 continue;
             }
-            let reason = format!("its server is gone: {reason}");
+            let reason = format!("its server was lost: {reason}");
             let judgement = Judgement { verdict: Verdict::ServerLost, reason, blame: None, needed: None };
             self.attempts.poll_last(&mut self.decisions, attempt);
             self.conclude(attempt, None, &judgement, Event::JobExited { attempt, verdict: Verdict::ServerLost });
@@ -216,7 +216,7 @@ impl EngineState {
         self.gpus.remove_remote(server);
         self.decisions.batch.changes.push(Change::ServerGone(server));
         let Some(gone) = gone else { return };
-        self.decisions.announce(format!("{server} on {} is gone: {reason}", gone.stored.node));
+        self.decisions.announce(format!("{server} on {} was lost: {reason}", gone.stored.node));
         let Some(pilot) = gone.stored.pilot else { return };
         match gone.draining.filter(|_| !gone.used) {
             // Another one would do the same.

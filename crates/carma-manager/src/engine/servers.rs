@@ -109,14 +109,14 @@ impl RemoteServers {
             return HelloAnswer::Refused(format!("its clock runs {} times as fast as real time, the manager's {speed} times", hello.speed));
         }
         if hello.pilot.is_some() && pilot.is_none() {
-            return HelloAnswer::Refused("this manager has not requested its pilot, or has given it up".to_owned());
+            return HelloAnswer::Refused("this manager did not request its pilot, or has given it up".to_owned());
         }
         let same = |known: &&mut RemoteServer| known.stored.incarnation == hello.incarnation;
         if let Some(known) = self.known.values_mut().find(same) {
             return if known.fenced { HelloAnswer::Refused(FENCED.to_owned()) } else { HelloAnswer::Back(known.stored.id) };
         }
         if hello.server.is_some() {
-            return HelloAnswer::Refused("its lease ran out, and its jobs were put back".to_owned());
+            return HelloAnswer::Refused("its lease has expired, and its jobs were requeued".to_owned());
         }
         // A batch system may start a pilot twice. The new one waits until nothing of the old one can run.
         let older = self.known.values_mut().find(|known| hello.pilot.is_some() && known.stored.pilot == hello.pilot);
@@ -136,7 +136,7 @@ impl RemoteServers {
             }
             // The batch system gives GPUs of a dead agent away at once. The lease of that agent lasts a little longer.
             Some((device, holder)) => {
-                HelloAnswer::Wait(format!("{} was a GPU of {}, whose lease is not over", device.uuid, holder.stored.id))
+                HelloAnswer::Wait(format!("{} belongs to {}, and its lease has not expired", device.uuid, holder.stored.id))
             }
         }
     }
@@ -167,7 +167,7 @@ impl RemoteServers {
         self.agents.iter().for_each(|agents| agents.connected(server, session.clone(), &known.stored.facts));
     }
 
-    /// A connection is closed. Its lease goes on until it runs out.
+    /// A connection is closed. Its lease continues until it expires.
     pub(crate) fn disconnect(&mut self, session: &Session) -> Option<ServerId> {
         let known = self.of(session)?;
         known.silent_since = Instant::now().checked_sub(session.close()).unwrap_or_else(Instant::now);
@@ -241,7 +241,7 @@ impl RemoteServer {
         self.session.is_some()
     }
 
-    /// Whether its agent could estimate a job that needs so many GPUs.
+    /// Whether its agent could estimate a job with this many GPUs.
     pub(crate) fn could_estimate(&self, gpus: u32) -> bool {
         self.is_connected() && self.draining.is_none() && self.stored.facts.devices.len() >= gpus as usize
     }

@@ -47,16 +47,16 @@ pub enum HelperError {
     #[error("{0}")]
     NotStarted(String),
     /// It exceeded its time limit and was killed.
-    #[error("it was not done within {} s", .0.as_secs())]
+    #[error("it did not finish within {} s", .0.as_secs())]
     Late(Duration),
     /// No client waits for its result any more.
-    #[error("it was stopped: its result is no longer needed")]
+    #[error("it was stopped because its result is no longer needed")]
     NotNeeded,
     /// How it ended is unknown.
     #[error("its supervisor was killed")]
     Lost,
     /// Its logs cannot be read.
-    #[error("cannot read what it said: {0}")]
+    #[error("cannot read its output: {0}")]
     Unreadable(#[from] io::Error),
 }
 

@@ -23,17 +23,17 @@ const MAX_PLAIN: usize = MAX_FRAME - TAG;
 /// No message is longer: a request with its environment, or the last part of two logs.
 const MAX_MESSAGE: usize = 32 << 20;
 
-/// Why a connection cannot go on.
+/// Why a connection cannot continue.
 #[derive(Debug, Error)]
 pub(crate) enum LinkError {
     /// The other side does not know the secret, or speaks another protocol.
-    #[error("the other side does not have the same secret, or is of another version")]
+    #[error("the other side has another secret or another version")]
     Secret,
     /// What arrived makes no sense.
-    #[error("the other side sent something else than a message: {0}")]
+    #[error("the other side sent invalid data: {0}")]
     Message(String),
     /// The message is too long.
-    #[error("a message has {0} bytes, which is too long")]
+    #[error("a message of {0} bytes is too long")]
     TooLong(usize),
 }
 
@@ -48,12 +48,12 @@ impl From<snow::Error> for LinkError {
 pub(crate) struct Handshake(HandshakeState);
 
 impl Handshake {
-    /// Of the agent.
+    /// The handshake of the agent.
     pub(crate) fn agent(secret: &Secret) -> Result<Self, LinkError> {
         Ok(Self(builder(secret)?.build_initiator()?))
     }
 
-    /// Of the manager.
+    /// The handshake of the manager.
     pub(crate) fn manager(secret: &Secret) -> Result<Self, LinkError> {
         Ok(Self(builder(secret)?.build_responder()?))
     }

@@ -53,7 +53,7 @@ mod tests {
         let ended = Ended { exit: Exit::Code(7), started: now, ended: now, oom_kills: None, at_memory_limit: false };
         let end =
             Leftovers { attempt, ended: Some(ended), stdout: b"\xffout".to_vec(), stderr: Vec::new(), log_bytes: 4, kernel_log: None };
-        assert!(write_end(jobs.path(), &end).is_err(), "there is no folder of the job");
+        assert!(write_end(jobs.path(), &end).is_err(), "there is not a folder of the job");
         fs::create_dir(jobs.path().join("3")).unwrap();
         write_end(jobs.path(), &end).unwrap();
         let read = read_end(jobs.path(), attempt).unwrap();

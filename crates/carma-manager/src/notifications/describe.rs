@@ -31,7 +31,7 @@ pub(super) fn describe(history: &JobHistory, stored: &StoredEvent, state: &Path)
             // It is sent once, not again when the GPU is lent or when the job works again.
             let earlier = history.events.iter().filter(|other| other.sequence < stored.sequence);
             let first = earlier.filter_map(idle_of).all(|other| other.since != idle.since);
-            (Occasion::Idle, first.then(|| "holds its GPUs and does not use them".to_owned())?, String::new())
+            (Occasion::Idle, first.then(|| "holds its GPUs without using them".to_owned())?, String::new())
         }
         _ => return None,
     };
@@ -239,7 +239,7 @@ mod tests {
         let events = [idle(1, 5.0, false), idle(2, 5.0, true), event("idle", 3, json!({"idle": null})), idle(4, 9.0, true)];
         let history = history(None, None, events.to_vec());
         let described = events.each_ref().map(|event| described(&history, event));
-        let words = || Some((Occasion::Idle, "job 12 holds its GPUs and does not use them".to_owned()));
+        let words = || Some((Occasion::Idle, "job 12 holds its GPUs without using them".to_owned()));
         assert_eq!(described, [words(), None, None, words()], "the last is lent at once, where the rules say so");
     }
 }

@@ -33,7 +33,7 @@ pub struct Message {
 impl Message {
     /// A test message.
     pub(super) fn sample(by: Channel, server: &str, at: UnixMillis) -> Self {
-        let text = "this is a test: so you are told what becomes of your jobs".to_owned();
+        let text = "this is a test: messages about your jobs look like this".to_owned();
         let happened = NotifiedEvent {
             occasion: Occasion::Done,
             job: 0,

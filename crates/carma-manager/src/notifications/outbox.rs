@@ -247,7 +247,7 @@ mod tests {
         let now = lab.at(36.0);
         lab.outbox.sent(&batch, now);
         assert_eq!((lab.due(), lab.outbox.first(), lab.outbox.in_flight()), (None, None, 0));
-        // After a while it is told at once again, and nothing is kept of before.
+        // After a while events are sent at once again, and old ones are not kept.
         assert_eq!(lab.outbox.take_due(lab.at(66.0)), None);
         assert!(lab.outbox.recipients.is_empty());
         lab.happens(202, 70.0);

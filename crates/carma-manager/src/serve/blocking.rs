@@ -37,7 +37,7 @@ impl BlockingWork {
         Self(Arc::new(Mutex::new(Turns::new(limits))))
     }
 
-    /// Does work of a user on another thread, when it is their turn. Once begun, it is done to its end, even if the client is gone.
+    /// Does work of a user on another thread, when it is their turn. Started work is completed, even if the client is gone.
     pub(super) async fn run<T: Send + 'static>(&self, user: u32, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
         let (grant, granted) = oneshot::channel();
         self.turns().add(user, grant);
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// Work of a user that lasts until it is told to end, and its answer.
+    /// Work of a user that lasts until it is stopped, and its answer.
     fn slow(work: &BlockingWork, user: u32) -> (tokio::task::JoinHandle<Result<u32, Problem>>, std::sync::mpsc::Sender<()>) {
         let ((end, ends), work) = (channel(), work.clone());
         let wait = move |ends: Receiver<()>| {

@@ -48,7 +48,9 @@ impl ConcurrencyLimit {
             Some(Permit { _of_user: of_user, _of_all: Arc::clone(&self.all).acquire_many_owned(permits).await.ok()? })
         };
         let permit = timeout(self.timeout, taken).await.ok().flatten();
-        permit.ok_or_else(|| ProblemKind::Unavailable.because("too much of this is under way: ask again later, or less at once"))
+        permit.ok_or_else(|| {
+            ProblemKind::Unavailable.because("too many requests of this kind are running: try again later, or request less at once")
+        })
     }
 
     fn of_user(&self, uid: u32) -> Arc<Semaphore> {

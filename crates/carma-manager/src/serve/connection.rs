@@ -40,7 +40,7 @@ const MAX_NETWORK: usize = 2048;
 /// The same for clients at network addresses that have not. They can never take the connections of others.
 const MAX_UNKNOWN: usize = 512;
 const MAX_PER_ADDRESS: usize = 128;
-/// The same at the address that serves only metrics, to everybody.
+/// The same at the address that serves only metrics, without authentication.
 const MAX_METRICS: usize = 64;
 /// Additional connections for operators.
 const RESERVED: usize = 64;

@@ -32,7 +32,7 @@ impl Shared {
 
 /// The error for a job that was deleted meanwhile.
 pub(super) fn gone(job: JobId) -> Problem {
-    ProblemKind::NotFound.because(format!("{job} is no longer kept"))
+    ProblemKind::NotFound.because(format!("{job} is no longer stored"))
 }
 
 /// Builds the detail. What the engine has measured so far belongs to the last attempt.

@@ -164,7 +164,7 @@ mod tests {
         let mut request = JobRequest::new(command, "/home/alice/private");
         request.environment = BTreeMap::from([("private_name".to_owned(), "1".to_owned()), ("HF_TOKEN".to_owned(), "hf_x".to_owned())]);
         (request.output, request.hints.model) = (Some("/home/alice/private.log".into()), Some("private.onnx".into()));
-        let outcome = Outcome::CouldNotStart { reason: "/home/alice/private is no folder".to_owned() };
+        let outcome = Outcome::CouldNotStart { reason: "/home/alice/private is not a folder".to_owned() };
         let event = JobEvent::read("ended", serde_json::json!({ "text": "private" }));
         let event = NewEvent { at: UnixMillis(1), job: Some(JobId(1)), array: None, event };
         JobDetail {

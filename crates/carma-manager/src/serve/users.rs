@@ -84,7 +84,7 @@ impl Users {
             }
             UserKey::Named(name) => {
                 let user = User::from_name(name).map_err(unavailable)?;
-                self.known(user.ok_or_else(|| ProblemKind::Unauthenticated.because("the token's user is not known here"))?)
+                self.known(user.ok_or_else(|| ProblemKind::Unauthenticated.because("the user of the token is unknown on this host"))?)
             }
         };
         if self.own != 0 && caller.uid != self.own && caller.uid != 0 {

@@ -68,7 +68,7 @@ impl WhatIfs {
         let Ok(read) = timeout(self.longest, reading).await else {
             let ended = child.kill().and_then(|()| child.wait());
             let seconds = self.longest.as_secs();
-            let problem = format!("to simulate this takes longer than {seconds} s: ask for less time, or for fewer policies");
+            let problem = format!("the simulation takes longer than {seconds} s: choose a shorter period or fewer policies");
             return Err(ended.err().map_or_else(|| ProblemKind::Unavailable.because(problem), internal));
         };
         let [output, errors] = read?;
@@ -142,9 +142,9 @@ mod tests {
 
     #[tokio::test]
     async fn errors_of_the_program_are_passed_on() {
-        let (_folder, what_ifs) = answered_by("echo 'carma: there is no policy \"best\"' >&2; exit 1");
+        let (_folder, what_ifs) = answered_by("echo 'carma: unknown policy \"best\"' >&2; exit 1");
         let problem = what_ifs.answer(WhatIfQuery::default()).await.unwrap_err();
-        assert_eq!((problem.kind, problem.message.as_str()), (ProblemKind::Invalid, "there is no policy \"best\""));
+        assert_eq!((problem.kind, problem.message.as_str()), (ProblemKind::Invalid, "unknown policy \"best\""));
     }
 
     #[tokio::test]

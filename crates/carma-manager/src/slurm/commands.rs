@@ -34,7 +34,7 @@ impl Commands {
         Self { limit, ..Self::default() }
     }
 
-    /// The same, for a job that requeues itself: Slurm sends SIGTERM to all its processes, and what it has begun must be finished.
+    /// The same, for a job that requeues itself: Slurm sends SIGTERM to all its processes, and a started step must be finished.
     #[must_use]
     pub fn surviving_term(self) -> Self {
         Self { survives_term: true, ..self }

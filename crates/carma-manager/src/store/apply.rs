@@ -213,7 +213,7 @@ impl Target<'_> {
         event.job.map_or(Ok(()), |job| self.keep_reason(job, &event.event))
     }
 
-    /// Keeps with the job what an event says about it for good: the log is shortened by age.
+    /// Stores with the job what an event says about it: the log is shortened by age.
     fn keep_reason(&self, job: JobId, event: &JobEvent) -> Result<(), ApplyError> {
         let hold = |by: Option<&str>| self.execute("UPDATE jobs SET held_by = ?2 WHERE id = ?1", params![job.0, by]);
         let cancel = |cause: CancelCause| self.execute("UPDATE jobs SET cancelled = ?2 WHERE id = ?1", params![job.0, Json(cause)]);

@@ -87,7 +87,7 @@ pub enum Change {
     },
     /// A server of an agent joined, or changed.
     ServerChanged(Box<JoinedServer>),
-    /// A server is gone for good.
+    /// A server is removed.
     ServerGone(ServerId),
     /// A pool was added or changed.
     PoolChanged(Box<Pool>),
@@ -246,7 +246,7 @@ pub enum MachineChange {
         /// The folder of its logs.
         logs: PathBuf,
     },
-    /// A GPU was cut into MIG instances.
+    /// A GPU was partitioned into MIG instances.
     MigInstances {
         /// Which.
         gpu: DeviceUuid,

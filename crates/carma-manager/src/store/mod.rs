@@ -80,7 +80,7 @@ impl OpenMode {
     }
 
     /// Opens the store. A missing store is created, an old one is migrated. If a manager on another host has its lease, this waits until the lease has run out;
-    /// `goes_on` is called again and again meanwhile, and may end the wait. A manager that lives is an error.
+    /// `goes_on` is called repeatedly meanwhile, and may end the wait. A manager that lives is an error.
     pub fn open(self, mut goes_on: impl FnMut(&Holder) -> bool) -> Result<Store, StoreError> {
         let Self { path, journal, host, timing } = self;
         schema::make_folder(&path)?;

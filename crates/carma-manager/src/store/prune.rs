@@ -81,7 +81,7 @@ pub enum PruneError {
 }
 
 impl Store {
-    /// Deletes everything that is not kept. Other writes and reads go on meanwhile.
+    /// Deletes everything beyond the limits. Other writes and reads continue meanwhile.
     pub fn prune(&self, retention: &Retention, now: UnixMillis) -> Result<Pruned, PruneError> {
         Ok(self.prune_some(retention, now, u32::MAX)?.0)
     }

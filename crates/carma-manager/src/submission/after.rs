@@ -6,7 +6,7 @@ use super::check::check_name;
 use super::error::Problem;
 use crate::request::After;
 
-const EXPECTED: &str = "a job to wait for: give 12, last or @name, with :ok (as unset) or :any, or Slurm's afterok:12:13";
+const EXPECTED: &str = "a job to wait for: give 12, last or @name, optionally with :ok (the default) or :any, or Slurm's afterok:12:13";
 
 /// Parses a list separated by commas.
 pub(super) fn after(text: &str) -> Result<Vec<After>, Problem> {

@@ -146,7 +146,7 @@ pub static KEYS: [Key; 34] = [
     Key::valued(ENVIRONMENT, "image", "NAME", "Run the job in a container of this image",
         |draft, text| { draft.request.image = Some(Image { name: text.to_owned(), engine: None }); Ok(()) }),
     Key::valued(ENVIRONMENT, "engine", "ENGINE", "Container engine: docker, podman or apptainer [default: the first that is installed]",
-        |draft, text| { draft.engine = Some(word(text, "something that runs containers: docker, podman or apptainer")?); Ok(()) }),
+        |draft, text| { draft.engine = Some(word(text, "a container engine: docker, podman or apptainer")?); Ok(()) }),
     Key::switch(ENVIRONMENT, "snapshot", "Copy the git work tree now, and run the copy",
         |draft, _| { draft.request.snapshot = true; Ok(()) }),
     Key::valued(ENVIRONMENT, "output", "FILE", "Also write standard output to this file, relative to the working folder. %j, %A, %a, %x, %u and %N stand for job, array, array index, name, user and host",

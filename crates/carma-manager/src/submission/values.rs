@@ -47,7 +47,7 @@ pub(super) fn memory(text: &str) -> Result<MiB, Problem> {
 pub(super) fn memory_with_unit(text: &str) -> Result<MiB, Problem> {
     const SMALL: u64 = 512;
     match digits(text).filter(|number| (1..SMALL).contains(number)) {
-        Some(number) => Err(Problem::Refused(format!("{number} has no unit: write {number}GiB, or {number}MiB if that is meant"))),
+        Some(number) => Err(Problem::Refused(format!("{number} has no unit: write {number}GiB or {number}MiB"))),
         None => memory(text),
     }
 }

@@ -33,7 +33,7 @@ enum Step {
     Program,
 }
 
-/// What is sent behind the last step when it failed: this, and the number of the error.
+/// The message after a failed last step: this byte, and the error number.
 const FAILED: u8 = u8::MAX;
 
 /// The standard streams of a new process.
@@ -174,11 +174,11 @@ fn explain(step: Option<u8>, error: &io::Error, program: &str, order: &Order) ->
         Some(step) if step == is(Step::Program) => format!(
             "cannot run {program}: {}",
             match error.kind() {
-                io::ErrorKind::NotFound if !program.contains('/') => "no folder of PATH has it".to_owned(),
+                io::ErrorKind::NotFound if !program.contains('/') => "it is not in PATH".to_owned(),
                 io::ErrorKind::NotFound if order.directory.join(program).exists() => {
-                    "it is there, but what its first line (#!) names or its loader is not".to_owned()
+                    "its interpreter (first line, #!) or its loader is missing".to_owned()
                 }
-                io::ErrorKind::PermissionDenied => "it may not be executed (chmod +x?)".to_owned(),
+                io::ErrorKind::PermissionDenied => "it is not executable (chmod +x?)".to_owned(),
                 io::ErrorKind::ArgumentListTooLong => "arguments and environment are too long together".to_owned(),
                 _ => error.to_string(),
             }

@@ -30,10 +30,10 @@ pub enum Frame {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// There is no such kind.
-    #[error("a message of unknown kind {0}: are both of the same version?")]
+    #[error("a message of unknown kind {0}: do both sides have the same version?")]
     Unknown(u8),
     /// Too long.
-    #[error("a message of {0} bytes: {MAX_LENGTH} is the most")]
+    #[error("a message of {0} bytes: the limit is {MAX_LENGTH}")]
     TooLong(u32),
     /// The content does not fit the kind.
     #[error("a damaged message of kind {0}")]

@@ -18,7 +18,7 @@ const MAX_GAP: f64 = 0.1;
 /// Activity of processes is asked for after this part of the set time without output and progress.
 const SUSPECT_AFTER: f64 = 0.25;
 
-/// The result of a look.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum HangState {
     /// It showed a sign of life.
@@ -29,9 +29,9 @@ pub(super) enum HangState {
     Hanging { since: Time },
 }
 
-/// What the attempt says of itself.
+/// The output and the reported progress of the attempt.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Words {
+struct OutputState {
     output: OutputMark,
     progress: Option<Fraction>,
     checkpoint: Option<SystemTime>,
@@ -39,7 +39,7 @@ struct Words {
 
 /// Its GPUs are known to do nothing for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Rest {
+struct IdleGpus {
     since: Time,
     seen: Time,
 }
@@ -47,11 +47,11 @@ struct Rest {
 /// The signs of life so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HangWatch {
-    words: Option<Words>,
+    output: Option<OutputState>,
     /// When its words last changed, or were first seen.
     spoke: Time,
-    rest: Option<Rest>,
-    /// The last look could not tell what its GPUs do.
+    idle_gpus: Option<IdleGpus>,
+    /// The last sample did not show what its GPUs do.
     gpu_unknown: bool,
     has_gpus: bool,
     worked: bool,
@@ -66,9 +66,9 @@ impl HangWatch {
 
     pub(super) fn look(&mut self, signs: Signs, now: Time, after: Seconds) -> HangState {
         let Signs { gpu, output, progress, checkpoint } = signs;
-        let words = Words { output, progress, checkpoint };
-        let before = self.words.replace(words);
-        let spoke = before.is_some_and(|before| before != words);
+        let output = OutputState { output, progress, checkpoint };
+        let before = self.output.replace(output);
+        let spoke = before.is_some_and(|before| before != output);
         self.has_gpus = gpu != GpuSign::None;
         self.gpu_unknown = gpu == GpuSign::Unknown;
         self.worked |= match gpu {
@@ -82,7 +82,7 @@ impl HangWatch {
         if spoke || before.is_none() {
             self.spoke = now;
         }
-        self.rest = self.rest(gpu, now, after);
+        self.idle_gpus = self.idle_gpus(gpu, now, after);
         match self.quiet_since() {
             _ if spoke || gpu == GpuSign::Works => HangState::Seen,
             Some(since) if self.worked && now - since >= after.max(self.longest.times(QUIET_FACTOR)) => HangState::Hanging { since },
@@ -90,10 +90,10 @@ impl HangWatch {
         }
     }
 
-    fn rest(&self, gpu: GpuSign, now: Time, after: Seconds) -> Option<Rest> {
-        let goes_on = self.rest.filter(|rest| now - rest.seen <= after.times(MAX_GAP));
+    fn idle_gpus(&self, gpu: GpuSign, now: Time, after: Seconds) -> Option<IdleGpus> {
+        let goes_on = self.idle_gpus.filter(|idle_gpus| now - idle_gpus.seen <= after.times(MAX_GAP));
         match gpu {
-            GpuSign::Idle => Some(Rest { seen: now, ..goes_on.unwrap_or(Rest { since: now, seen: now }) }),
+            GpuSign::Idle => Some(IdleGpus { seen: now, ..goes_on.unwrap_or(IdleGpus { since: now, seen: now }) }),
             GpuSign::Unknown => goes_on,
             GpuSign::Works | GpuSign::None => None,
         }
@@ -101,13 +101,13 @@ impl HangWatch {
 
     /// Since when all signs are missing.
     fn quiet_since(&self) -> Option<Time> {
-        if self.has_gpus { self.rest.map(|rest| rest.since.max(self.spoke)) } else { Some(self.spoke) }
+        if self.has_gpus { self.idle_gpus.map(|idle_gpus| idle_gpus.since.max(self.spoke)) } else { Some(self.spoke) }
     }
 
     /// Whether it has said nothing for a while, and it is not known what its GPUs do.
     pub(super) fn needs_activity(&self, now: Time, after: Seconds) -> bool {
-        // Once asked for, it is asked for until the attempt speaks or works.
-        let unclear = self.gpu_unknown || self.rest.is_some();
+        // Once requested, it is read until the attempt prints or works.
+        let unclear = self.gpu_unknown || self.idle_gpus.is_some();
         self.worked && unclear && now - self.spoke >= after.times(SUSPECT_AFTER)
     }
 }
@@ -120,7 +120,7 @@ mod tests {
 
     const AFTER: Seconds = Seconds::from_secs(600);
 
-    /// What happens in a look.
+    /// What a sample contains.
     #[derive(Debug, Clone, Copy)]
     struct Step {
         pause: u64,
@@ -171,7 +171,7 @@ mod tests {
         let mut lab = Lab::default();
         assert_eq!(lab.alive(GpuSign::Works), HangState::Seen);
         assert_eq!(lab.quiet(GpuSign::Idle, 600), HangState::Unknown);
-        // The first quiet look was at 11 s.
+        // The first quiet sample was at 11 s.
         assert_eq!(lab.quiet(GpuSign::Idle, 10), HangState::Hanging { since: Time::from_secs(11) });
         assert_eq!(lab.step(Step { pause: 1, gpu: GpuSign::Idle, progress: false, output: true }), HangState::Seen, "a line of output");
     }
@@ -243,8 +243,8 @@ mod tests {
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let gpu = prop_oneof![6 => Just(GpuSign::Idle), 1 => Just(GpuSign::Works), 2 => Just(GpuSign::Unknown)];
-        let words = || prop::bool::weighted(0.02);
-        let step = (1_u64..50, gpu, words(), words()).prop_map(|(pause, gpu, progress, output)| Step { pause, gpu, progress, output });
+        let output = || prop::bool::weighted(0.02);
+        let step = (1_u64..50, gpu, output(), output()).prop_map(|(pause, gpu, progress, output)| Step { pause, gpu, progress, output });
         prop::collection::vec(step, 0..200)
     }
 

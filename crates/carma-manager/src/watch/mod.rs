@@ -24,7 +24,7 @@ pub(crate) use self::speed::Conditions;
 use self::speed::{Pace, SpeedWatch};
 use crate::configuration::WatchConfig;
 
-/// One look at an attempt.
+/// A sample of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AttemptSample {
     pub(crate) signs: Signs,
@@ -32,7 +32,7 @@ pub(crate) struct AttemptSample {
     pub(crate) conditions: Option<Conditions>,
 }
 
-/// What earlier looks at an attempt showed.
+/// What earlier samples of an attempt showed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StallWatch {
     hang: HangWatch,
@@ -78,7 +78,7 @@ mod tests {
         WatchConfig { hang_after: Some(Seconds::from_secs(600)), slow_after: Seconds::from_secs(100), ..WatchConfig::default() }
     }
 
-    /// A look each ten seconds at an attempt with this GPU activity and this progress, from `from` on.
+    /// A sample every ten seconds of an attempt with this GPU activity and this progress, from `from` on.
     fn looks(
         watch: &mut StallWatch,
         before: Option<Stall>,

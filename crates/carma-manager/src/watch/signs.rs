@@ -13,7 +13,7 @@ const IDLE_SMACT: f64 = 0.005;
 /// The size and the last change of the logs of an attempt: output and errors.
 pub(crate) type OutputMark = [Option<(u64, SystemTime)>; 2];
 
-/// What a look shows of an attempt.
+/// What a check shows about an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Signs {
     pub(crate) gpu: GpuSign,
@@ -32,13 +32,13 @@ pub(crate) enum GpuSign {
     Works,
     /// None works for it.
     Idle,
-    /// A GPU could not be read, or works and it is not known for whom.
+    /// A GPU could not be read, or is active for an unknown process.
     #[default]
     Unknown,
 }
 
 impl GpuSign {
-    /// Of an attempt with several GPUs.
+    /// Combines the GPUs of an attempt.
     pub(crate) fn of_all(signs: impl IntoIterator<Item = Self>) -> Self {
         signs.into_iter().fold(Self::None, |all, sign| match (all, sign) {
             (Self::Works, _) | (_, Self::Works) => Self::Works,

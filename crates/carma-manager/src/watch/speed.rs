@@ -32,7 +32,7 @@ impl Conditions {
     }
 }
 
-/// The result of a look.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Pace {
     /// There is nothing to compare with, or no measurement since the last one.
@@ -43,7 +43,7 @@ pub(super) enum Pace {
     Slow { since: Time, speed: f64 },
 }
 
-/// A measurement that goes on.
+/// A measurement in progress.
 #[derive(Debug, Clone, PartialEq)]
 struct Window {
     since: Time,
@@ -147,7 +147,7 @@ mod tests {
     }
 
     impl Lab {
-        /// Runs for so many seconds at this progress a second; the worst answer.
+        /// Runs for this many seconds at this progress per second; returns the worst answer.
         fn run(&mut self, seconds: u64, rate: f64, conditions: &Conditions) -> Pace {
             let mut worst = Pace::Unknown;
             for _ in 0..seconds / 10 {

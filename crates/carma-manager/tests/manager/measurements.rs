@@ -51,7 +51,7 @@ fn a_job_alone_on_a_gpu_gets_all_of_its_energy() {
 fn jobs_that_share_a_gpu_get_their_parts_with_a_confidence() {
     let (mut meter, [one, two]) = (Meter::default(), [1, 2].map(|job| Holder::Attempt(attempt(job))));
     meter.add(GPU, &sample(0, 0, 40.0, 0.0, &[]));
-    // 10 s at rest are 400 J, half of which each has; of the 600 J above, one has a quarter.
+    // 10 s idle are 400 J, half for each; of the 600 J above, one gets a quarter.
     meter.add(GPU, &sample(10, 1000, 100.0, 0.8, &[(one, 1000), (two, 3000)]));
     let taken = meter.so_far(attempt(1));
     assert_eq!(taken.energy(), Millijoules(350_000));

@@ -91,7 +91,7 @@ fn rows<Row: for<'row> Deserialize<'row>, Run>(
             Err(RowError::Wrong(problem)) => return Err(TableError::Row { line, problem }),
         }
     }
-    if observations.runs.is_empty() { Err(TableError::Missing("no row names workloads of the catalogue only")) } else { Ok(observations) }
+    if observations.runs.is_empty() { Err(TableError::Missing("no row has only workloads of the catalogue")) } else { Ok(observations) }
 }
 
 fn workload(catalogue: &Catalogue, name: &str) -> Result<WorkloadId, RowError> {

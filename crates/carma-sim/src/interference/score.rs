@@ -6,7 +6,7 @@ use super::together::{AddedJob, START_UP, run_together};
 use crate::catalogue::{Catalogue, WorkloadId};
 use carma_core::mean;
 
-/// The next job of a crowd starts when the one before has been on the GPU for this long.
+/// The next job of a crowd starts when the previous one has been on the GPU for this long.
 const OBSERVED: f64 = 30.0;
 
 /// A measured number and its prediction.

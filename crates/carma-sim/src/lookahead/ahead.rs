@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// A server with so many GPUs that take one job each, and so many jobs of half an hour.
+    /// A server with GPUs that take one job each, and jobs of half an hour.
     fn busy(gpus: u16, jobs: u64) -> Scheduler {
         let mut scheduler = Scheduler::new(Config { mapping: "exclusive".parse().unwrap(), ..Config::from(Preset::Carma) });
         let now = Time::from_secs(100);

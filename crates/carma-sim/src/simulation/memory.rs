@@ -62,7 +62,7 @@ impl<D: Decider> World<'_, D> {
         Ok(())
     }
 
-    /// A process runs out of memory; a victim is one that kept to its reservation.
+    /// A process runs out of memory; a victim is a job that stayed within its reservation.
     fn out_of_memory(&mut self, place: usize, victim: bool) -> Result<(), SimulationError> {
         let job = self.processes[place].as_ref().map(|process| process.job);
         if let Some(attempt) = job.and_then(|job| self.records[job].attempts.last_mut()) {

@@ -1,4 +1,4 @@
-//! The simulated world: servers, jobs, and the event loop.
+//! The simulation state: servers, jobs, and the event loop.
 
 use std::collections::HashMap;
 
@@ -136,7 +136,7 @@ impl<'a, D: Decider> World<'a, D> {
         let groups = self.setup.servers.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.servers as usize));
         let sharing = self.setup.sharing;
         let (devices, share) = sharing.devices();
-        // The driver has limits where they are asked for: the published figures are of drivers without.
+        // The driver enforces limits only if requested: the published figures are from drivers without limits.
         let limits_memory = self.decider.scheduler().config().enforce.memory.is_some();
         for (server, group) in (0..).map(ServerId).zip(groups) {
             self.send(Event::ServerAttached(ServerSpec::new(server)))?;

@@ -100,7 +100,7 @@ fn invalid_tables_are_refused_with_their_line() {
     assert_eq!((some.runs.len(), some.unknown.into_iter().collect::<Vec<_>>()), (1, vec!["alexnet".to_owned()]));
 }
 
-/// How many times the work of one job is done a second by so many copies on one GPU.
+/// The combined progress per second of this many copies on one GPU.
 fn throughput(workload: &str, copies: usize, sharing: Sharing) -> f64 {
     let mut lab = Lab::new("1xA100-40GB", "or-rr");
     lab.catalogue = Catalogue::shipped();

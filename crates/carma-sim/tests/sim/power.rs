@@ -1,4 +1,4 @@
-//! Power in the simulated world: limits slow GPUs down, and budgets are kept by what is measured.
+//! Power in the simulation: limits slow GPUs down, and budgets use the measured power.
 
 use carma_core::{PowerSettings, Seconds, Settings};
 use carma_sim::{Catalogue, Estimator, InterferenceModel, Knowledge, Run, Simulation, Trace, TraceJob, WorkloadId};

@@ -1,4 +1,4 @@
-//! Reports: what they look like, and that any input gives a whole file.
+//! Reports: their form, and that any input gives a complete file.
 
 mod fixed;
 

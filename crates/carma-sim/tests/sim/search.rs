@@ -36,5 +36,5 @@ fn a_search_is_deterministic() {
 fn aims_are_named() {
     assert_eq!("p95-jct".parse(), Ok(Aim::P95Jct));
     let unknown = "speed".parse::<Aim>().unwrap_err();
-    assert_eq!(unknown.to_string(), "there is no aim \"speed\": give makespan, mean-jct, p95-jct or all");
+    assert_eq!(unknown.to_string(), "unknown aim \"speed\": give makespan, mean-jct, p95-jct or all");
 }

@@ -50,7 +50,7 @@ pub(crate) struct ShowArguments {
 
 /// A configuration in force: all values, and where they come from.
 struct CurrentConfiguration {
-    /// Where it is in force, in words.
+    /// Where it applies, as text.
     place: String,
     /// The file that it was read from.
     file: Option<PathBuf>,
@@ -68,7 +68,7 @@ impl CurrentConfiguration {
 
     fn in_manager(client: &mut Client) -> Result<Self> {
         let ConfigurationDetail { file, rules, manager, sources, .. } = client.configuration()?;
-        let place = format!("In force in the manager at {}; its file: {}", client.address(), file.display());
+        let place = format!("Values in force in the manager at {}; its file: {}", client.address(), file.display());
         Ok(Self { place, file: Some(file), rules, manager, sources })
     }
 
@@ -108,7 +108,7 @@ impl ConfigArguments {
         for (key, _) in flags.into_iter().filter(|(_, given)| *given) {
             configuration.given.insert(key.to_owned(), Source::Flag(format!("--{key}")));
         }
-        let place = "Of the given file and flags; without these, carma config show prints what is in force".to_owned();
+        let place = "Values of the given file and flags. Without these, carma config show prints the values in force".to_owned();
         CurrentConfiguration::new(place, self.rules.config.clone(), &configuration)
     }
 
@@ -122,7 +122,7 @@ impl ConfigArguments {
 }
 
 fn read(file: &Path) -> Result<Configuration> {
-    ensure!(file.exists(), "there is no file {}", file.display());
+    ensure!(file.exists(), "there is not a file {}", file.display());
     Ok(Configuration::read(file)?)
 }
 

@@ -11,7 +11,7 @@ pub(super) struct Timeline {
     /// By time, then in the order of arrival.
     held: BTreeMap<(Elapsed, u64), String>,
     arrived: u64,
-    /// Time up to which each run has reported everything; unset: it has not begun.
+    /// Time up to which each run has reported everything; unset: it has not started.
     complete: [Option<Elapsed>; 2],
 }
 

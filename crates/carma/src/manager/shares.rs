@@ -10,9 +10,9 @@ use carma_format::{left, right, write_table};
 
 pub(super) const HELP: &str = "\
 With queue.fair_share, users and groups take turns: among jobs of equal priority, \
-the group with the lowest STANDS is next, and in it the user with the lowest STANDS. \
-HAD is the past use in GPU hours; older use counts less. DUE is the predicted rest of \
-the running jobs. STANDS is (HAD + DUE) / share. NOW is the number of GPUs in use.\n\n\
+the group with the lowest RATIO is next, and in it the user with the lowest RATIO. \
+PAST is the past use in GPU hours; older use counts less. REST is the predicted rest \
+of the running jobs. RATIO is (PAST + REST) / SHARE. GPUS is the number of GPUs in use.\n\n\
 Examples:\n  carma shares\n  carma shares --json | jq '.[] | [.uid, .usage_per_share]'";
 
 pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
@@ -44,13 +44,13 @@ fn table(shares: &[ShareRow], output: &mut impl Write) -> Result<()> {
     let columns = [
         left("USER", 12),
         right("SHARE", 6),
-        right("HAD", 8),
-        right("DUE", 7),
-        right("STANDS", 8),
-        right("NOW", 6),
+        right("PAST", 8),
+        right("REST", 7),
+        right("RATIO", 8),
+        right("GPUS", 6),
         left("GROUP", 10),
         right("SHARE", 6),
-        right("STANDS", 8),
+        right("RATIO", 8),
     ];
     Ok(write_table(columns, &shares.iter().map(row).collect::<Vec<_>>(), output)?)
 }

@@ -70,7 +70,7 @@ pub(crate) fn estimate(estimate: &EstimateDetail) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{}{source}", parts.join(", ")))
 }
 
-/// GPU utilisation, as far as it was measured.
+/// GPU utilisation, where it was measured.
 pub(super) fn utilisation(utilisation: &Utilisation) -> Option<String> {
     let known = utilisation.iter().filter_map(|(metric, share)| Some(format!("{} {}", metric.name(), (*share)?)));
     let known: Vec<String> = known.collect();

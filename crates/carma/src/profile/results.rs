@@ -73,7 +73,7 @@ impl Results {
         let path = folder.join("results.jsonl");
         let before = fs::read_to_string(&path).unwrap_or_default();
         if !before.is_empty() && !resume {
-            bail!("{} has results already: go on with --resume, or name another folder by --output", folder.display());
+            bail!("{} contains results: continue with --resume, or give another folder with --output", folder.display());
         }
         // The last line may be incomplete after a crash.
         let whole = before.rfind('\n').map_or("", |end| &before[..=end]);

@@ -92,7 +92,7 @@ impl Script {
 
     /// Runs it to its end. True if Slurm or a user ended it.
     fn run(&self, words: &[std::ffi::OsString]) -> Result<(ExitStatus, bool)> {
-        let (program, argument) = self.interpreter.split_first().context("the script does not say who runs it")?;
+        let (program, argument) = self.interpreter.split_first().context("the script does not name its interpreter")?;
         let mut command = Command::new(program);
         command.args(argument).arg(&self.file).args(words);
         // Before the start, so that no signal is lost.

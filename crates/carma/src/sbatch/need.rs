@@ -113,7 +113,7 @@ fn ask(words: &[String]) -> Result<Answer> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command.args(words).stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = with_spinner("estimating", || command.output()).context("cannot estimate")?;
-    ensure!(output.status.success(), "nothing was submitted: there is no estimate; --gpu-mem SIZE declares the memory");
+    ensure!(output.status.success(), "nothing was submitted: without an estimate; declare the memory with --gpu-mem SIZE");
     // A script that is dry-run may print something first.
     let begins = output.stdout.windows(2).rposition(|pair| pair == b"\n{").map_or(0, |line| line + 1);
     serde_json::from_slice(&output.stdout[begins..]).context("the estimate cannot be read")

@@ -18,7 +18,7 @@ pub(super) struct OomAttempt {
 /// What follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Once more with so many shards.
+    /// Again with this many shards.
     Raise(u64),
     /// It had all shards of its GPU.
     NothingLarger,

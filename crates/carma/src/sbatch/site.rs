@@ -26,7 +26,7 @@ pub(super) struct ShardedGpu {
 }
 
 impl ShardedGpu {
-    /// The memory of so many shards.
+    /// The memory of this many shards.
     pub(super) fn memory_of(&self, shards: u64) -> MiB {
         MiB(self.memory.0 * shards / self.shards.max(1))
     }

@@ -23,7 +23,7 @@ pub(super) struct Recovery {
 
 /// A script as sbatch takes it.
 pub(super) fn check(name: &str, text: &[u8]) -> Result<()> {
-    ensure!(text.starts_with(b"#!"), "{name} is no batch script: its first line must say who runs it, as in #!/bin/bash");
+    ensure!(text.starts_with(b"#!"), "{name} is not a batch script: its first line must name the interpreter, as in #!/bin/bash");
     Ok(())
 }
 

@@ -108,7 +108,7 @@ fn status(gpus: &[GpuDetail]) -> Status {
         up: Seconds::from_secs(100),
         observes: false,
         draining: false,
-        world: "4 GPUs".to_owned(),
+        gpu_source: "4 GPUs".to_owned(),
         emulated: false,
         speed: 1.0,
         gpus: gpus.len() as u32,
@@ -120,7 +120,7 @@ fn status(gpus: &[GpuDetail]) -> Status {
         jobs: Counts::default(),
         not_enforced: Vec::new(),
         errors: Vec::new(),
-        troubles: Vec::new(),
+        problems: Vec::new(),
     }
 }
 
@@ -186,7 +186,7 @@ pub(super) fn model_of(answers: Answers) -> Model {
     for (sequence, kind, body) in [
         (1, "launched", json!({"attempt": 1, "placement": {"devices": [{"device": "s0/gpu0"}]}})),
         (2, "finished", json!({"outcome": carma_core::Outcome::Failed { code: 1 }, "text": "failed with exit code 1"})),
-        (4, "ended", json!({"attempt": 1, "verdict": "out_of_memory", "reason": "GPU memory ran out: it asked for 3.3 GiB more"})),
+        (4, "ended", json!({"attempt": 1, "verdict": "out_of_memory", "reason": "GPU memory ran out: it requested 3.3 GiB more"})),
         (5, "requeued", json!({"floor": 29_011, "reason": {"after": "out_of_memory"}})),
     ] {
         send(Message::Event(event(sequence, kind, body)));

@@ -36,7 +36,7 @@ const UNFINISHED: &str = "not finished yet";
 const OUT_OF_MEMORY: &str = Outcome::OutOfMemory.kind();
 
 impl Replayed {
-    /// Of jobs in order of submission, at this time.
+    /// Replays jobs in order of submission, at this time.
     pub(super) fn of(jobs: &[&JobDetail], machine: &Machine, model: &InterferenceModel, now: UnixMillis) -> Result<Self> {
         let (replayed, mut notes) = choose(jobs);
         ensure!(!replayed.is_empty(), "{}", nothing(&notes));
@@ -74,7 +74,7 @@ impl Replayed {
         let assumed = replayed.iter().filter(|job| work(job).any(|attempt| attempt.utilisation[Metric::Smact].is_none())).count();
         if assumed > 0 {
             notes.push(format!(
-                "Of {} no counters were measured: what was estimated counts, or else the mean of known workloads.",
+                "{} have no measured counters: the estimate is used, or else the mean of known workloads.",
                 count(assumed, "job")
             ));
         }
@@ -84,7 +84,7 @@ impl Replayed {
 }
 
 fn nothing(notes: &[String]) -> String {
-    let why = if notes.is_empty() { "no job was submitted in this time".to_owned() } else { notes.join("; ") };
+    let why = if notes.is_empty() { "no job was submitted in this period".to_owned() } else { notes.join("; ") };
     format!("there is nothing to replay: {why}")
 }
 

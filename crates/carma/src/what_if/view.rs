@@ -17,7 +17,7 @@ use carma_format::{left, right, write_table};
 pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), zone: &TimeZone, output: &mut impl Write) -> Result<()> {
     let [since, until] = [since, until].map(|at| moment(at, zone).chars().take(16).collect::<String>());
     writeln!(output, "{} submitted from {since} to {until}", count(answer.jobs as usize, "job"))?;
-    writeln!(output, "Times and energy but waits are shares of what was measured.\n")?;
+    writeln!(output, "Times and energy are shares of the measured values, except for waits.\n")?;
     let WhatIf { measured, simulated, others, .. } = answer;
     let times = |what_if_run: &WhatIfRun| [what_if_run.makespan, what_if_run.completion, what_if_run.completion_p95].map(Seconds::get);
     let row = |name: String, what_if_run: &WhatIfRun, [makespan, completion, p95]: [String; 3], energy: Option<String>| {
@@ -54,8 +54,8 @@ pub(crate) fn simulator_error(WhatIf { measured, simulated, .. }: &WhatIf) -> St
         if percent == 0.0 { "less than 1 %".to_owned() } else { format!("{percent:+.0} %") }
     };
     format!(
-        "By the rules in force the simulator is off by {} in when the last job is done and by {} in the mean completion: trust what it says of \
-         other rules no further than that.",
+        "Under the present policy, the simulator differs from the measurement by {} in the makespan and by {} in the mean completion time: expect \
+         errors of this size for other policies.",
         off(|what_if_run| what_if_run.makespan),
         off(|what_if_run| what_if_run.completion)
     )

@@ -17,7 +17,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// An emulated GPU, and a list of jobs that take so many of its seconds.
+    /// An emulated GPU, and a list of jobs with these lengths in its seconds.
     fn new(speed: f64, workloads: &[&str], seconds: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_carma"));

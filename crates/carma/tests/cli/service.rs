@@ -92,7 +92,7 @@ fn errors_of_systemd_are_shown_as_they_are() {
     let home = Home::new(&format!("{RUNS}\n*enable*) echo 'Unit is masked.' >&2; exit 1 ;;"));
     let message = home.says(false, &["install", "--user"]);
     assert_eq!(message, "carma: `systemctl --user enable carma.service` failed: Unit is masked.\n");
-    assert!(home.says(false, &["install", "--user", "--config", "none.toml"]).contains("there is no file HOME/none.toml"));
+    assert!(home.says(false, &["install", "--user", "--config", "none.toml"]).contains("there is not a file HOME/none.toml"));
 }
 
 #[test]

@@ -272,7 +272,7 @@ fn an_attempt_is_run_once() {
     fs::remove_file(folder.path().join("exit.json")).unwrap();
     let output = again();
     assert!(!output.status.success());
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: this attempt was begun before, and is never begun twice\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: this attempt was started before, and never starts twice\n");
 }
 
 #[test]

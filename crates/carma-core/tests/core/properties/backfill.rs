@@ -19,7 +19,7 @@ fn limited() -> impl Strategy<Value = Arrival> {
     })
 }
 
-/// Two servers of two and three GPUs. Gates open as soon as a newcomer is seen, which is at once: what a gate adds to the
+/// Two servers of two and three GPUs. Gates open as soon as a new job is seen, which is at once: what a gate adds to the
 /// time a head waits is known only then.
 fn lab() -> Lab {
     let config = Config::from(Preset::Standard);

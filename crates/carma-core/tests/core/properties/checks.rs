@@ -5,7 +5,7 @@ use carma_core::*;
 use super::order::Candidate;
 use super::world::World;
 
-/// What the world itself remembers of a gate: which attempt closed it, when, and since when that one was seen.
+/// The test's own record of a gate: which attempt closed it, when, and since when it was seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Closed {
     pub(super) by: AttemptId,
@@ -17,7 +17,7 @@ impl Closed {
     /// By the rules in force now, whatever they were when it closed.
     fn is_shut(&self, gate: GateConfig, now: Time) -> bool {
         match (self.seen_at, gate.timeout) {
-            // Sooner behind a newcomer that does what was forecast.
+            // Sooner for a new job that behaves as predicted.
             (Some(seen), _) => now - seen <= gate.observe.min(gate.confirmed),
             (None, Some(timeout)) => now - self.launched_at < timeout,
             (None, None) => true,
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Decisions look only at what an event could have changed. A decision over everything must find no other job to start,
+    /// Decisions consider only what an event could have changed. A decision over everything must find no other job to start,
     /// except that what is kept for the head may be planned again and let others pass.
     fn check_no_job_was_overlooked(&self) {
         // New rules forget which switches were refused, and a head that hopes for one again is another one.
@@ -165,7 +165,7 @@ impl World {
         for waiting in scheduler.queue() {
             // The turn in an array or within a quota that a job too large gives up comes to another in the middle of a decision.
             let takes_turns = waiting.spec.array.is_some() || scheduler.config().quotas.of(waiting.spec.user) != Quota::default();
-            // So does one that a job lost in this event, because it needs more or may have less than before.
+            // The same holds for a reservation that a job lost in this event, because it needs more or may have less than before.
             let as_before = |job: &Job| job.id() == waiting.id() && job.spec == waiting.spec && job.climb == waiting.climb;
             if takes_turns && !(same_limits && before.queue().any(as_before)) {
                 continue;

@@ -6,7 +6,7 @@ use proptest::sample::Index;
 
 use super::servers::{ServerStep, server_steps};
 
-/// What a world begins with.
+/// The initial state.
 #[derive(Debug, Clone)]
 pub(super) struct Setup {
     pub(super) settings: Settings,
@@ -55,7 +55,7 @@ pub(super) enum Step {
     Drain(Index, bool),
     Failing(Index),
     MpsDied(Index),
-    /// A GPU is cut into one instance more, or an instance is taken away.
+    /// A GPU is partitioned into one instance more, or an instance is taken away.
     Cut(Index, u16),
     Uncut(Index),
     Mode(Index, bool),

@@ -1,4 +1,4 @@
-//! Counterexamples that random events found, each cut down by hand. The world checks every answer.
+//! Counterexamples that random events found, each cut down by hand. The test checks every answer.
 
 use carma_core::*;
 

@@ -38,7 +38,7 @@ pub(crate) enum Effect {
     KeyStored(u32, SubmissionKey),
     /// An agent is one of the servers.
     Welcome(ServerId, Session),
-    /// The batch system is asked for something.
+    /// A request to the batch system.
     Batch(BatchOrder),
     /// The core forgets a job that is over.
     Forget(JobId),

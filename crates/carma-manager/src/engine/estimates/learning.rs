@@ -34,7 +34,7 @@ impl Estimates {
     }
 }
 
-/// What there is to learn from an attempt.
+/// The result of an attempt, for later estimates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LearnedRun<'a> {
     pub(crate) attempt: AttemptId,

@@ -11,7 +11,7 @@ use crate::measure::UsageSample;
 
 /// The longest period.
 const MAX_PERIOD: Seconds = Seconds::from_secs(10);
-/// Queries of the driver before an idle holder is due.
+/// Queries of the driver before an idle job is due.
 const QUERIES: f64 = 10.0;
 
 impl Gpus {

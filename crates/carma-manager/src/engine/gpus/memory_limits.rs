@@ -65,7 +65,7 @@ fn carry_out(driver: &Driver, order: LimitOrder, reports: &Reports) -> bool {
         LimitOrder::Clear { gpu, group } => {
             if group.exists() {
                 let cleared = driver.set_memory_limits(&gpu, &group, MemoryLimits::NONE);
-                let _ = cleared.inspect_err(|error| tracing::debug!("the memory limits of {} stay: {error}", group.display()));
+                let _ = cleared.inspect_err(|error| tracing::debug!("the memory limits of {} cannot be removed: {error}", group.display()));
             }
             true
         }
@@ -108,7 +108,7 @@ impl Gpus {
 
 /// An attempt runs on a GPU that does not limit its memory as planned.
 pub(crate) fn not_limited(decisions: &mut Decisions, attempt: AttemptId, device: DeviceId, reason: &str) {
-    let text = format!("the driver does not limit the memory of {attempt} on {device}: {reason}");
+    let text = format!("the memory of {attempt} on {device} is not limited: {reason}");
     // The core refuses it if the attempt has ended meanwhile.
     if decisions.tell(Event::NotLimited { attempt, device }).is_ok() {
         decisions.note(attempt.job, JobEvent::Machine { text: text.clone() }, text);

@@ -14,9 +14,9 @@ use crate::cluster::{Pilot, PilotState, Pool, PoolName, PoolPause};
 use crate::store::{Change, Loaded};
 use crate::units::UnixMillis;
 
-/// So many failures in a row pause a pool.
+/// This many failures in a row pause a pool.
 const MAX_FAILURES: u32 = 3;
-/// A pilot that is missing in so many lists is not there: the batch system may be about to take it.
+/// A pilot that is missing in this many lists does not exist. In a single list it may be missing because the batch system is about to accept it.
 const MISSING: u32 = 2;
 /// A request without a clear answer may still be taken for this long, in milliseconds.
 const UNCLEAR_TIMEOUT: u64 = 10_000;
@@ -34,7 +34,7 @@ pub(crate) struct Pools {
     paths: PilotPaths,
     watches: bool,
     /// Why the batch system does not answer.
-    pub(crate) trouble: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 impl Pools {
@@ -47,7 +47,7 @@ impl Pools {
             listener: None,
             paths,
             watches: false,
-            trouble: None,
+            problem: None,
         }
     }
 
@@ -168,7 +168,7 @@ impl Pools {
 
     /// The list of the batch system.
     pub(crate) fn listed(&mut self, decisions: &mut Decisions, listed: &[ListedPilot]) {
-        self.trouble = None;
+        self.problem = None;
         let now = decisions.wall();
         let names: Vec<String> = self.pilots.keys().cloned().collect();
         for name in names {
@@ -211,7 +211,7 @@ impl Pools {
         }
         let reason = match (&pilot.state, &pilot.batch_state) {
             (PilotState::Requesting, Some(reason)) => reason.clone(),
-            _ => "the batch system no longer knows a pilot that it had accepted".to_owned(),
+            _ => "the batch system has lost a pilot that it had accepted".to_owned(),
         };
         self.failed(decisions, name, &reason);
     }

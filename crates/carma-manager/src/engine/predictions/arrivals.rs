@@ -6,13 +6,13 @@ use carma_core::{JobId, JobSpec, Seconds, Time};
 
 use super::lengths::Known;
 
-/// So many submissions say how often there is one.
+/// Submissions from which the rate is computed.
 const MAX_ARRIVALS: usize = 24;
-/// Of one submission, so many jobs are remembered: an array is submitted once.
+/// Jobs of one submission that are kept: an array is submitted once.
 const OF_ONE: usize = 2;
-/// Submissions say something about the future for so long.
+/// Older submissions are ignored.
 const MAX_AGE: Seconds = Seconds::from_secs(2 * 3600);
-/// At most so many are foreseen.
+/// Maximum number of predicted submissions.
 const MAX_PREDICTED: usize = 40;
 /// The first number of a foreseen job. The manager's own numbers are far below.
 const FIRST: u64 = u64::MAX / 4;
@@ -43,7 +43,7 @@ impl Submissions {
         self.0.push_back((now, job().into_iter().collect()));
     }
 
-    /// What is to be expected from now on. The fewer submissions there were and the longer ago they are, the less.
+    /// The expected submissions from now on. Fewer and older submissions give fewer.
     pub(super) fn arrivals(&mut self, now: Time) -> Arrivals {
         self.0.retain(|(at, _)| now - *at < MAX_AGE);
         let Some((first, _)) = self.0.front() else { return Arrivals::default() };

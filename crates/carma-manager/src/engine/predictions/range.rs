@@ -2,11 +2,11 @@
 
 use carma_core::{Seconds, Time, percentile};
 
-/// The shown interval leaves out so much at each end.
+/// The share that the shown interval excludes at each end.
 const TAIL: f64 = 0.04;
-/// What no run ahead knows: the interval is so much wider than the runs are apart, and at least by so many seconds.
+/// Uncertainty that simulated runs do not contain: the interval is wider by this share, and by at least these seconds.
 const WIDENING: (f64, f64) = (0.12, 20.0);
-/// An interval is shown if its end is at most so many times as far away as its beginning, with so many seconds added to both.
+/// An interval is shown if its end is at most this many times as far away as its beginning, with these seconds added to both.
 const MOST_RATIO: (f64, f64) = (8.0, 120.0);
 
 /// When something is predicted to happen.

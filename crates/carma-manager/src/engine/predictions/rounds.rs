@@ -13,7 +13,7 @@ use super::range::{JobPrediction, Range};
 
 /// How many runs a round has. Primes: each job gets each quantile once, in an order of its own.
 const RUNS: [u64; 3] = [37, 19, 11];
-/// What a round may take. A run that alone takes too long is the last.
+/// The time limit of a round. A single run that takes too long is the last.
 const ROUND_TIMEOUT: Duration = Duration::from_millis(400);
 /// The most events of a run.
 const STEPS: usize = 4_000;
@@ -24,7 +24,7 @@ const MAX_RATE_RATIO: f64 = 2.0;
 /// From a launch to the first activity on a GPU. Published: 8.2 s, p95 20.6 s.
 const START_UP: (Seconds, f64) = (Seconds::from_secs(8), 0.56);
 
-/// The present, to look ahead from.
+/// The present state, from which runs start.
 #[derive(Debug)]
 pub(super) struct Round {
     pub(super) now: Time,
@@ -67,7 +67,7 @@ impl Draw {
 }
 
 impl Round {
-    /// Looks ahead as often as there is time for. If even the fewest runs take too long, nothing is predicted.
+    /// Simulates as many runs as there is time for. If even the fewest take too long, nothing is predicted.
     pub(super) fn look_ahead(&self) -> Predicted {
         let began = Instant::now();
         let first = self.run(Draw { run: 0, of: RUNS[0] });

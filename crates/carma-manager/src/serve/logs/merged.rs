@@ -47,7 +47,7 @@ impl MergedLog {
         while (text.len() as u64) < CHUNK {
             let current = self.current();
             if self.until.is_none() {
-                // What is there before the next look at the switches belongs to this stream.
+                // Output before the next reading of the switches belongs to this stream.
                 let end = self.logs[current].end()?;
                 self.until = self.switch(self.read)?;
                 if self.until.is_none() {

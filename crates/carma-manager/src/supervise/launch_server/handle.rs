@@ -39,7 +39,7 @@ pub enum LaunchServerError {
         source: io::Error,
     },
     /// It takes no requests.
-    #[error("the launch server takes no requests: {0}")]
+    #[error("the launch server accepts no requests: {0}")]
     Refused(#[from] io::Error),
     /// There was no answer in time.
     #[error("the launch server does not answer")]
@@ -90,7 +90,7 @@ impl LaunchServer {
         }
     }
 
-    /// Sends a request. Answers which process took it, and whether the supervisors have begun.
+    /// Sends a request. Returns which process took it, and whether the supervisors have started.
     fn request(&self, folder: &AttemptFolder, lock: &File) -> Result<(u32, Result<(), LaunchServerError>), LaunchServerError> {
         let (answer, theirs) = io::pipe()?;
         let server = self.send(folder.path(), lock, &theirs)?;

@@ -1,4 +1,4 @@
-//! Jobs through the API: submitted, named, changed, listed; and what is told of requests that are wrong.
+//! Jobs through the API: submitted, named, changed, listed; and errors for invalid requests.
 
 use std::io::Write;
 use std::thread;

@@ -26,7 +26,7 @@ fn open(lab: &Lab, host: &str) -> Result<Store, StoreError> {
     from(lab, host, "1").open(|_| true)
 }
 
-/// What a manager leaves that is gone without a word: its row.
+/// What a crashed manager leaves: its row.
 fn leave_row(lab: &Lab, host: &str, boot: &str) {
     let sql = "REPLACE INTO lease (one, nonce, host, boot, pid, renewals) VALUES (1, 'lost', ?1, ?2, 4711, 12)";
     Connection::open(lab.path()).unwrap().execute(sql, [host, boot]).unwrap();

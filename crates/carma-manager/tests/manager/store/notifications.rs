@@ -1,4 +1,4 @@
-//! Who wants to be told of what, and how far they were told.
+//! Notification channels of users, and their progress.
 
 use carma_manager::api::{Channel, Notification, Occasion};
 use carma_manager::store::*;

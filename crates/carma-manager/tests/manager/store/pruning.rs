@@ -16,7 +16,7 @@ fn hours(hours: u64) -> UnixMillis {
     UnixMillis(NOW.0 + hours * 3_600_000)
 }
 
-/// So many jobs, of which the second half is over, one an hour, each with an attempt and an event.
+/// Jobs with an attempt and an event each. The second half is finished, one an hour.
 fn store_with_jobs(lab: &Lab, count: u64) -> Store {
     let store = lab.open();
     let first = store.next_jobs(count).0;

@@ -1,4 +1,4 @@
-//! What is refused, and in which words; and what looks dangerous but is data.
+//! Refused submissions with their messages, and harmless text that looks dangerous.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use carma_manager::submission::Source;
 
 use super::{ask, command, flags, only, text};
 
-/// What each of these is told.
+/// The error for each of these.
 fn told<'a>(questions: impl IntoIterator<Item = (&'a str, Source<'a>, Vec<(&'a str, &'a str)>)>) -> String {
     questions.into_iter().fold(String::new(), |mut told, (what, source, said)| {
         let error = ask(source, &said).err().unwrap_or_else(|| panic!("{what}, {said:?} is accepted"));
@@ -127,14 +127,14 @@ fn invalid_files_are_refused() {
     let tasks = tasks.map(|task| (task, text("task.rad", task), Vec::new()));
     insta::assert_snapshot!("files", told(files.into_iter().chain(tasks)));
     let words = Source::Text { name: "jobs.toml", text: "command = ['a']", arguments: vec!["b".to_owned()] };
-    assert_eq!(ask(words, &[]).unwrap_err(), "jobs.toml: says itself what to run: words after -- are for scripts");
+    assert_eq!(ask(words, &[]).unwrap_err(), "jobs.toml: contains its command: words after -- are only for scripts");
 }
 
 #[test]
 fn a_missing_folder_is_reported_with_its_option() {
     let script = text("train.sh", "#!/bin/sh\n#CARMA --workdir /nonexistent\n");
     let (submissions, _) = script.submissions(&[], &super::caller()).unwrap();
-    assert_eq!(submissions[0].check_files().unwrap_err().to_string(), "train.sh, line 2: --workdir: /nonexistent is no folder");
+    assert_eq!(submissions[0].check_files().unwrap_err().to_string(), "train.sh, line 2: --workdir: /nonexistent is not a folder");
     let scratch = tempfile::tempdir().unwrap();
     let here = scratch.path().to_str().unwrap();
     let wrong = |said: &[(&str, &str)]| {
@@ -142,10 +142,10 @@ fn a_missing_folder_is_reported_with_its_option() {
         submissions[0].check_files().map_err(|error| error.to_string().replace(here, "HERE"))
     };
     assert_eq!(wrong(&[("workdir", here)]), Ok(()));
-    assert_eq!(wrong(&[("workdir", here), ("model", here)]), Err("--model: HERE is no file".to_owned()));
+    assert_eq!(wrong(&[("workdir", here), ("model", here)]), Err("--model: HERE is not a file".to_owned()));
     assert_eq!(
         wrong(&[("workdir", here), ("venv", here)]),
-        Err("--venv: HERE is no virtual environment: it has no bin/activate".to_owned())
+        Err("--venv: HERE is not a virtual environment: it has no bin/activate".to_owned())
     );
 }
 

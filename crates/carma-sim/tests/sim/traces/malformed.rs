@@ -66,7 +66,7 @@ fn a_missing_file_is_reported() {
 }
 
 proptest! {
-    /// Whatever is cut out of a file or put into it, it is read or refused; and what is read is in order.
+    /// Any damaged file is read or refused, and jobs that are read are ordered.
     #[test]
     fn damaged_files_cause_no_panic(file in 0_usize..9, at: prop::sample::Index, cut in 0_usize..40, put in "[0-9,.:\"{}\\[\\]\n -]{0,6}") {
         let names = ["carma.sh", "Xception2.rad", "submissions.csv", "philly_log.json", "philly_table.csv", "helios.csv"];

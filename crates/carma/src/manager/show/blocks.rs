@@ -116,7 +116,7 @@ const fn on_hang(action: OnHang) -> &'static str {
         OnHang::Report => "it is reported",
         OnHang::Restart => "it is restarted",
         OnHang::Fail => "it fails",
-        OnHang::Ignore => "nothing is done: it is not watched",
+        OnHang::Ignore => "nothing: it is not watched",
     }
 }
 
@@ -146,7 +146,7 @@ fn schedule(schedule: &Schedule, zone: &TimeZone) -> Option<String> {
     let others = [
         (schedule.priority.0 != 0).then(|| format!("priority {}", schedule.priority.0)),
         schedule.begin.map(|begin| format!("not before {}", moment(UnixMillis(begin.saturating_mul(1000)), zone))),
-        schedule.at_most.map(|most| format!("{most} of its array at once")),
+        schedule.at_most.map(|most| format!("at most {most} of its array at once")),
     ];
     listed(others.into_iter().flatten().chain(after))
 }
@@ -173,7 +173,7 @@ fn predicted(prediction: &JobPrediction) -> Vec<Line> {
 
 fn compared(MiB(peak): MiB, upper: Option<MiB>) -> String {
     match upper {
-        Some(MiB(upper)) if upper > 0 => format!(", {:.0} % of what it should stay under", peak as f64 / upper as f64 * 100.0),
+        Some(MiB(upper)) if upper > 0 => format!(", {:.0} % of its upper bound", peak as f64 / upper as f64 * 100.0),
         _ => String::new(),
     }
 }

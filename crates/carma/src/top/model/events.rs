@@ -18,7 +18,7 @@ pub(crate) enum Severity {
     Routine,
     /// A fault with a recovery: of a job, a lost GPU, a host short of memory.
     Recovery,
-    /// A job failed for good.
+    /// A job failed without a retry.
     Failure,
 }
 

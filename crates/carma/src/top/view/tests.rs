@@ -68,7 +68,7 @@ fn long_and_hostile_names_stay_in_their_columns() {
 #[test]
 fn lost_drained_and_foreign_gpus_are_shown() {
     let mut busy = busy();
-    busy.status.troubles = vec!["GPU 2 is lost".to_owned()];
+    busy.status.problems = vec!["GPU 2 is lost".to_owned()];
     busy.gpus[1].foreign = 2;
     (busy.gpus[2].lost, busy.gpus[2].memory_used, busy.gpus[2].power, busy.gpus[2].temperature) = (true, None, None, None);
     busy.gpus[2].utilisation = carma_core::Utilisation::default();

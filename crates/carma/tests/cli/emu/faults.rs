@@ -25,7 +25,7 @@ fn gpu_faults_end_jobs_with_the_right_message() {
     emulated.prints(&["fault", "leak", "--gpu", "3", "--memory", "4GiB"]);
     assert_eq!(
         emulated.prints(&["fault", "list"]),
-        "GPU 0 is lost\nGPU 1: 1 uncorrected memory error\nGPU 3: 5 corrected memory errors\nGPU 3: 4096 MiB belong to no process\n"
+        "GPU 0 is lost\nGPU 1: 1 uncorrected memory error\nGPU 3: 5 corrected memory errors\nGPU 3: 4096 MiB without a process\n"
     );
     let events = emulated.machine.with(|state| (0..).map_while(|number| state.event_from(number)).collect::<Vec<_>>()).unwrap();
     let events: Vec<_> = events.iter().map(|(_, event)| (event.gpu, event.kind, event.data)).collect();
@@ -37,8 +37,8 @@ fn gpu_faults_end_jobs_with_the_right_message() {
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stderr).contains(&format!("\nRuntimeError: CUDA error: {words}\n")), "{}", text(&output.stderr));
     }
-    assert_eq!(emulated.prints(&["fault", "back", "--gpu", "0"]), "GPU 0 is there again\n");
-    assert_eq!(emulated.prints(&["fault", "clear"]), "all GPUs are mended\n");
+    assert_eq!(emulated.prints(&["fault", "back", "--gpu", "0"]), "GPU 0 is available again\n");
+    assert_eq!(emulated.prints(&["fault", "clear"]), "all faults are cleared\n");
     assert_eq!(emulated.prints(&["fault", "list"]), "");
     assert_eq!(emulated.contexts(unharmed.id())[0].fault, 0, "corrected errors and leaks end nobody");
     signal(unharmed.id(), Signal::TERM);

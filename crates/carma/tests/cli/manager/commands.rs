@@ -122,7 +122,7 @@ fn a_job_is_submitted_awaited_and_shown() {
     assert!(cli.prints(&["usage"]).contains("ended      1 job: 0 succeeded, 1 failed, 0 out of memory, 0 stopped\n"));
     assert!(cli.fails(&["usage", "no-such-user"]).0.contains("this host has no user \"no-such-user\""));
     assert!(cli.prints(&["status"]).contains("2 GPUs"));
-    assert!(cli.fails(&["show", "99"]).0.contains("there is no job 99"));
+    assert!(cli.fails(&["show", "99"]).0.contains("job 99 does not exist"));
     assert!(cli.fails(&["hold", "1"]).0.ends_with("carma: job 1 not held\n"));
 }
 
@@ -222,7 +222,7 @@ fn the_configuration_in_force_is_shown_with_its_sources() {
     let shown = cli.prints(&["config", "show"]);
     let has = |line: &str| assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
     assert!(
-        shown.starts_with(&format!("# In force in the manager at {}; its file: {}.\n", cli.socket().display(), file.display())),
+        shown.starts_with(&format!("# Values in force in the manager at {}; its file: {}.\n", cli.socket().display(), file.display())),
         "{shown}"
     );
     has(&format!("margin = 700  # {}:2", file.display()));

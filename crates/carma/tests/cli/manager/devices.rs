@@ -40,8 +40,8 @@ fn attempts_on_unreadable_gpus_continue() {
     lab.stop();
     fails(&lab, "nvmlDeviceGetCount");
     lab.start();
-    let troubles = block_on(lab.handle().status()).unwrap().troubles;
-    assert!(troubles.iter().any(|trouble| trouble.contains("cannot be looked at")), "{troubles:?}");
+    let problems = block_on(lab.handle().status()).unwrap().problems;
+    assert!(problems.iter().any(|problem| problem.contains("cannot be read")), "{problems:?}");
     lab.machine.with(|state| clear(state, None)).unwrap();
     until(|| (gpus(&lab) == 1).then_some(()));
     std::fs::write(lab.folder().join("end"), "").unwrap();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::served::Served;
 
-/// Seven jobs, of which one declares a fifth of the memory it needs.
+/// Seven jobs. One declares a fifth of the memory it needs.
 const LOAD: &str = "submit,workload,duration\n\
     0,inception_imagenet_bs128,300\n\
     5,vgg16_imagenet_bs128,300\n\

@@ -1,4 +1,4 @@
-//! A job that takes more GPU memory than it reserved: with limits it fails alone, without them it takes a neighbour down.
+//! A job that takes more GPU memory than it reserved: with limits it fails alone, without them another job fails.
 
 use std::fs;
 use std::path::PathBuf;
@@ -86,7 +86,7 @@ fn with_mps_limits_a_wrong_estimate_fails_alone() {
     let ends = Trio::start(lab, |_| ()).ends();
     assert_eq!(verdicts(&ends), WRONG_ONE_FAILS);
     let reason = ends[2].reason.as_deref().unwrap();
-    assert!(reason.contains("it reached its own limit of 5.0 GiB, which MPS enforces"), "{reason}");
+    assert!(reason.contains("it reached its limit of 5.0 GiB, enforced by MPS"), "{reason}");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn with_hard_limits_a_wrong_estimate_fails_alone() {
     let ends = Trio::start(lab, |_| ()).ends();
     assert_eq!(verdicts(&ends), WRONG_ONE_FAILS);
     let reason = ends[2].reason.as_deref().unwrap();
-    assert!(reason.contains("it reached its own limit of 5.0 GiB, which the driver enforces"), "{reason}");
+    assert!(reason.contains("it reached its limit of 5.0 GiB, enforced by the driver"), "{reason}");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn with_soft_limits_a_job_borrows_until_others_need_memory() {
     let ends = trio.ends();
     assert_eq!(verdicts(&ends), WRONG_ONE_FAILS, "the driver takes back what it borrowed");
     let reason = ends[2].reason.as_deref().unwrap();
-    assert!(reason.contains("it had borrowed 15."), "{reason}");
+    assert!(reason.contains("it used 15."), "{reason}");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_borrower_that_can_checkpoint_is_stopped_before_the_driver_evicts_it() {
     let trio = Trio::start(lab, |wrong| wrong.may_checkpoint = true);
     let end = until(|| first_end(&trio.lab, trio.wrong));
     let reason = end.reason.unwrap();
-    assert!(reason.starts_with("it was told to end: it used "), "{reason}");
+    assert!(reason.starts_with("it was stopped: it used "), "{reason}");
     let floor = trio.lab.job(trio.wrong).events.into_iter().find_map(|stored| match stored.event.event {
         JobEvent::Requeued { reason: RequeueReason::Borrowed, floor, .. } => floor,
         _ => None,
@@ -172,8 +172,8 @@ fn a_job_that_must_be_limited_waits_for_a_driver_that_can() {
     lab.machine.set_driver(DriverVersion::R575).unwrap();
     let job = lab.submit(job(&lab, 15, "4GiB", "go", 10));
     let status = || block_on(lab.handle().status()).unwrap();
-    let trouble = until(|| status().troubles.into_iter().find(|trouble| trouble.contains("cannot be limited")));
-    assert!(trouble.contains("enforce.memory is hard"), "{trouble}");
+    let problem = until(|| status().problems.into_iter().find(|problem| problem.contains("cannot be limited")));
+    assert!(problem.contains("enforce.memory is hard"), "{problem}");
     lab.machine.set_driver(DriverVersion::R615).unwrap();
     fs::write(lab.folder().join("go"), "").unwrap();
     assert_eq!(until(|| first_end(&lab, job)).verdict, Verdict::Succeeded);
@@ -186,7 +186,7 @@ fn a_job_that_may_borrow_runs_without_limits_and_says_so() {
     fs::write(lab.folder().join("go"), "").unwrap();
     let job = lab.submit(job(&lab, 15, "4GiB", "go", 10));
     assert_eq!(until(|| first_end(&lab, job)).verdict, Verdict::Succeeded);
-    let told = |event: &JobEvent| event.text().contains("the driver does not limit the memory of job 1");
+    let told = |event: &JobEvent| event.text().contains("the memory of job 1");
     let events = lab.job(job).events;
     assert!(events.iter().any(|stored| told(&stored.event.event)), "{events:?}");
 }

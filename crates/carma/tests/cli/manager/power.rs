@@ -39,7 +39,7 @@ fn a_limit_that_could_not_be_set_is_not_put_back_later() {
     lab.machine.with(|state| fault.inject(state)).unwrap().unwrap();
     lab.start();
     let message = |words: &str| lab.reader().events_after(0, 100).unwrap().iter().any(|stored| stored.text.contains(words));
-    until(|| message("cannot be limited to 250").then_some(()));
+    until(|| message("power limit 250").then_some(()));
     assert_eq!(lab.reader().load().unwrap().machine_changes, []);
 }
 

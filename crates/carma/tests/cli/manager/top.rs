@@ -1,4 +1,4 @@
-//! `carma top` on a real terminal, that of tmux: what it shows, what its keys do, and that it leaves the terminal as it was.
+//! `carma top` on a real terminal, that of tmux: what it shows, what its keys do, and that it restores the terminal.
 
 use std::fs;
 use std::path::PathBuf;

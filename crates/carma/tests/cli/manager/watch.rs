@@ -66,8 +66,8 @@ fn only_the_hanging_one_of_two_jobs_is_reported() {
     let remark = rows.iter().find(|row| row.id == hangs).and_then(|row| row.reason.clone()).unwrap();
     assert!(remark.starts_with("hanging for "), "{remark}");
     assert!(block_on(lab.handle().why(hangs)).unwrap().summary.contains("is hanging"));
-    let troubles = block_on(lab.handle().status()).unwrap().troubles;
-    assert!(troubles.iter().any(|trouble| trouble.contains("is hanging")), "{troubles:?}");
+    let problems = block_on(lab.handle().status()).unwrap().problems;
+    assert!(problems.iter().any(|problem| problem.contains("is hanging")), "{problems:?}");
     assert_eq!(block_on(lab.handle().facts()).unwrap().running.iter().filter(|job| job.stall.is_some()).count(), 1);
     assert_eq!(kinds(&lab, hangs).iter().filter(|kind| *kind == "stall").count(), 1, "it is told of once, and goes on");
     block_on(lab.handle().act(vec![hangs, works], JobAction::Cancel, "me".to_owned())).unwrap();
@@ -97,8 +97,8 @@ fn a_gpu_with_faults_that_repeat_is_drained_and_its_job_moved() {
     lab.stop();
     lab.start();
     assert!(detail(&lab, device).drained_for.is_some(), "a new manager knows why");
-    let troubles = block_on(lab.handle().status()).unwrap().troubles;
-    assert!(troubles.iter().any(|trouble| trouble.contains("is drained because of its faults: Xid 119")), "{troubles:?}");
+    let problems = block_on(lab.handle().status()).unwrap().problems;
+    assert!(problems.iter().any(|problem| problem.contains("is drained because of its faults: Xid 119")), "{problems:?}");
     block_on(lab.handle().drain(device, false, me().name)).unwrap();
     let resumed = detail(&lab, device);
     assert_eq!((resumed.drained, resumed.drained_for), (false, None));

@@ -67,7 +67,7 @@ fn no_pilot_is_requested_for_a_job_that_it_cannot_run() {
     thread::sleep(Duration::from_secs(2));
     assert!(lab.pilots().is_empty());
     let why = lab.text(&["why", &long.to_string()]);
-    assert!(why.contains("pool gpu: a pilot lasts 10 min, and the job may need 2 h"), "{why}");
+    assert!(why.contains("pool gpu: a pilot runs for 10 min; the job may need 2 h"), "{why}");
 }
 
 #[test]

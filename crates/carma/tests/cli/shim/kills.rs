@@ -178,7 +178,7 @@ fn jobs_outlive_the_process_that_launched_them() {
     let state = tempfile::tempdir().unwrap();
     let go = state.path().join("go");
     let folder = AttemptFolder::of(state.path(), attempt(1));
-    // A launcher of its own, killed with its whole group as soon as the shim has begun.
+    // A launcher of its own, killed with its whole group as soon as the shim has started.
     fs::create_dir_all(folder.path()).unwrap();
     let order = shell(1, &format!("while [ ! -e {} ]; do sleep 0.01; done; echo done", go.display()));
     fs::write(folder.path().join("order.json"), serde_json::to_vec(&order).unwrap()).unwrap();

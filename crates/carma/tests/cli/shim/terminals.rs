@@ -141,7 +141,7 @@ fn the_later_terminal_takes_over() {
     assert_eq!(ada.last(), Some(Frame::TakenOver));
     grace.types("echo se$((2))cond\r");
     grace.sees("se2cond");
-    // A client with an invalid frame is disconnected, and the job goes on.
+    // A client with an invalid frame is disconnected, and the job continues.
     grace.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     assert_eq!(grace.last(), None);
     let mut ada = AttachedUser::at(&folder);

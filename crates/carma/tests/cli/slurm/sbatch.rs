@@ -7,7 +7,7 @@ use std::process::Output;
 use carma_testing::need;
 use carma_testing::slurm::{Cluster, Options};
 
-/// A training script that needs so many shards and fails with PyTorch's words if it has fewer.
+/// A training script that needs this many shards and fails with PyTorch's error if it has fewer.
 fn training(shards: u32) -> String {
     format!(
         "#!/bin/bash\n#SBATCH --time=10\n#SBATCH --cpus-per-task=2\n\
@@ -104,7 +104,7 @@ fn an_out_of_memory_job_is_requeued_with_more_shards() {
 
     assert_eq!(site.end(too_large), ("FAILED".to_owned(), "9:0".to_owned(), "shard:5".to_owned()), "bounded retries");
     assert!(
-        site.output_of(too_large).ends_with("[carma: it may not be restarted again (--oom-retries 1): it fails now]\n"),
+        site.output_of(too_large).ends_with("[carma: the limit of restarts is reached (--oom-retries 1): it fails now]\n"),
         "{}",
         site.output_of(too_large)
     );

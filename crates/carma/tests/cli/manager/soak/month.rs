@@ -20,7 +20,7 @@ use super::readings::{Disk, Readings};
 const SUBMITTERS: u64 = 4;
 /// Jobs that wait or run: submitters wait for others above this, as people do.
 const AT_ONCE: u64 = 40;
-/// Of so many jobs, one uses a GPU.
+/// One of this many jobs uses a GPU.
 const WITH_GPU: u64 = 8;
 /// Readings of one run.
 const READINGS: u64 = 40;
