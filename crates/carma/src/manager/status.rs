@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Resul
 }
 
 fn text(status: &Status, address: &Address) -> String {
-    let Status { version, pid, up, world, speed, policy, jobs, .. } = status;
+    let Status { version, pid, up, gpu_source, speed, policy, jobs, .. } = status;
     let faster = if (speed - 1.0).abs() < f64::EPSILON { String::new() } else { format!(", time {speed}x as fast") };
     let mode = match (status.observes, status.draining) {
         (true, _) => " It only observes, and starts no jobs.",
@@ -28,7 +28,7 @@ fn text(status: &Status, address: &Address) -> String {
     };
     let lines = [
         format!("carma {version}, process {pid}, up for {}, at {address}.{mode}", duration(up.get())),
-        format!("{} ({world}{faster}), policy {policy}.", count(status.gpus as usize, "GPU")),
+        format!("{} ({gpu_source}{faster}), policy {policy}.", count(status.gpus as usize, "GPU")),
         format!("{} running, {} waiting, {} held.", jobs.running, jobs.waiting, jobs.held),
     ];
     let left_out = status.left_out.iter().map(|reason| format!("{reason}."));
