@@ -78,7 +78,7 @@ def load() -> ctypes.CDLL:
             return library
     named = os.environ.get("CARMA_EMU")
     where = f" in {named}, which CARMA_EMU names" if named else ""
-    raise RuntimeError(f"there are no emulated GPUs{where}: `carma emu up` makes some")
+    raise RuntimeError(f"no emulated GPUs{where}: `carma emu up` creates them")
 
 
 class Gpu:

@@ -15,7 +15,7 @@ test("memory and spans are read as people write them, and nothing else is", () =
   assert.deepEqual(["12h", "90", "1h 30min", "2d", "soon", "-3h"].map(secondsFrom), [43_200, 90, 5400, 172_800, undefined, undefined]);
 });
 
-test("a command line is cut into words as a shell cuts it, and put together again", () => {
+test("a command line is partitioned into words as a shell cuts it, and put together again", () => {
   const line = String.raw`python train.py --name 'a b' "c \"d\" $e" f\ g ''`;
   const words = ["python", "train.py", "--name", "a b", 'c "d" $e', "f g", ""];
   assert.deepEqual(wordsFrom(line), words);

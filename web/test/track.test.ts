@@ -4,15 +4,15 @@ import type { GpuStay, GpuTimeline, RecentSamples } from "../src/api/schema";
 import { heightAt, packed, reservedSteps, stacked } from "../src/lib/stack";
 import { fromSamples, fromTimeline, meanOver, runs, type Track } from "../src/lib/track";
 
-const stay = (job: number, launched: number, ended: number | null, promised = 100): GpuStay => ({
+const stay = (job: number, launched: number, ended: number | null, reserved = 100): GpuStay => ({
   attempt: { job, number: 1 },
   name: null,
   user: "ada",
   launched,
   ended,
   ending: ended === null ? null : { class: "succeeded", brief: "succeeded", text: "succeeded" },
-  promised,
-  memory: [{ at: launched, memory: promised / 2 }],
+  reserved,
+  memory: [{ at: launched, memory: reserved / 2 }],
 });
 
 const looks = (memory: number[], tenants: (number | null)[][]): RecentSamples => ({

@@ -10,7 +10,7 @@ const JOBS_PER_GPU: u64 = 4;
 const MEMORY: MiB = MiB(40_960);
 const NEED: u64 = 9_000;
 
-/// A fleet with four jobs on every GPU and a queue behind them. Whoever leaves makes room for exactly one more.
+/// A fleet with four jobs on every GPU and a queue. Each job that ends makes room for exactly one other.
 struct Site {
     scheduler: Scheduler,
     now: Time,
@@ -31,7 +31,7 @@ fn window(used: u64, smact: f64) -> Box<WindowSummary> {
 }
 
 impl Site {
-    /// So many GPUs with two jobs on each, and two more on every other GPU, so that full ones and open ones alternate.
+    /// GPUs with two jobs each, and two more on every other GPU, so that full and open GPUs alternate.
     fn uneven(config: Config, gpus: usize) -> Self {
         let mut site = Self::with_jobs(config, gpus, 2);
         let (filled, spared): (Vec<DeviceId>, Vec<DeviceId>) = site.devices.iter().partition(|device| device.gpu.ordinal % 2 == 0);
@@ -54,7 +54,7 @@ impl Site {
         site
     }
 
-    /// So many GPUs with so many jobs on each.
+    /// GPUs with this many jobs on each.
     fn with_jobs(config: Config, gpus: usize, jobs_per_gpu: u64) -> Self {
         let devices: Vec<DeviceId> = (0..gpus)
             .map(|gpu| DeviceId::gpu(ServerId((gpu / usize::from(GPUS_PER_SERVER)) as u32), gpu as u16 % GPUS_PER_SERVER))
@@ -82,7 +82,7 @@ impl Site {
         site
     }
 
-    /// A full fleet, and so many jobs that wait.
+    /// A full fleet, and this many waiting jobs.
     fn new(config: Config, gpus: usize, queued: u64) -> Self {
         let mut site = Self::with_jobs(config, gpus, JOBS_PER_GPU);
         (0..queued).for_each(|_| site.submit());
@@ -122,7 +122,7 @@ impl Site {
         self.devices[self.turn % self.devices.len()]
     }
 
-    /// The gate behind the last newcomer has opened, and the next device is about to lose a job.
+    /// The gate of the last new job has opened, and the next job is about to end.
     fn before_exit(&mut self) {
         self.show_processes(self.device());
         self.now = self.now + Seconds::from_secs(40);

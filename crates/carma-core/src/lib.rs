@@ -60,9 +60,9 @@ pub use job::*;
 pub use keys::*;
 pub use modes::{CurrentGpu, ModeChoice, ModeForecast, Progress, WaitingJob, best_mode, slice_slowdown, thread_share};
 pub use obstacle::{Obstacle, PlacementKind, Wording};
-pub use policy::{Encounter, Facts, Mapping, Order, POLICIES, Policy, Prediction, Score, UnknownPolicy, VARIANTS};
+pub use policy::{Facts, Mapping, Order, POLICIES, Policy, Prediction, Score, SharingPair, UnknownPolicy, VARIANTS};
 pub use power::PowerRange;
-pub use recovery::{Climb, OomContext, Rung};
+pub use recovery::{LadderPosition, OomContext, Rung};
 pub use risk::{Bound, Risk, RiskSettings, RiskWeights, Screen, ScreenSettings};
 pub use scheduler::*;
 #[cfg(feature = "schema")]

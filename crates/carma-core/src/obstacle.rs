@@ -42,7 +42,7 @@ pub enum Obstacle {
         /// How long it lasts.
         left: Seconds,
     },
-    /// It is cut into MIG instances.
+    /// It is partitioned into MIG instances.
     Partitioned,
     /// It is being switched to another mode.
     Switching {
@@ -56,9 +56,9 @@ pub enum Obstacle {
         /// For how long.
         age: Seconds,
     },
-    /// Closed until a newcomer's load is known.
+    /// Closed until the load of a new job is known.
     GateClosed {
-        /// The newcomer.
+        /// The new job.
         behind: AttemptId,
         /// When it opens, once that is known.
         until: Option<Time>,
@@ -124,9 +124,11 @@ pub enum Obstacle {
         until: Time,
     },
     /// The job interfered too much with a job on it before.
-    KeptApart {
-        /// That one.
-        from: JobId,
+    #[serde(alias = "kept_apart")]
+    InterferedBefore {
+        /// That job.
+        #[serde(alias = "from")]
+        with: JobId,
     },
     /// The sum of expected utilisations would pass the limit (Horus).
     UtilisationSum {
@@ -152,7 +154,7 @@ pub enum Obstacle {
     /// The job, or one already there, would be slowed down too much, as predicted.
     PredictedSlowdown {
         /// Which job; unset: the job itself.
-        #[serde(rename = "whom")]
+        #[serde(alias = "whom")]
         slowed: Option<JobId>,
         /// Its run time over its time alone, in percent.
         percent: u32,
@@ -161,7 +163,7 @@ pub enum Obstacle {
     },
     /// Sharing would not pay: the job would add too little to total progress, as predicted.
     LittleGain {
-        /// What it would add, in percent of a job that has its GPU for itself; negative where total progress would fall.
+        /// The added progress, in percent of a job alone on a GPU; negative if total progress would fall.
         percent: i32,
         /// The least it must.
         least: i32,
@@ -212,8 +214,9 @@ pub enum Obstacle {
         /// What can be had.
         available: MiB,
     },
-    /// What is left of the host's cores or memory is kept for a job before it.
-    HostKept {
+    /// The remaining cores or memory of the host are reserved for an earlier job.
+    #[serde(alias = "host_kept")]
+    HostReservedForHead {
         /// That job.
         head: JobId,
     },
@@ -238,15 +241,17 @@ pub enum Obstacle {
         /// From then on; unset: from now, because the start of the head is unknown.
         from: Option<Time>,
     },
-    /// It is kept for users below their share of the GPUs.
-    LeftToOthers,
-    /// Its host is kept for users who have used less.
-    HostLeftToOthers,
+    /// It is reserved for users below their share of the GPUs.
+    #[serde(alias = "left_to_others")]
+    ReservedForFairShare,
+    /// Its host is reserved for users who have used less.
+    #[serde(alias = "host_left_to_others")]
+    HostReservedForFairShare,
     /// All GPUs of its server together would draw more than they may.
     PowerBudget {
-        /// What they would draw, with what is kept for a job before it.
+        /// Their predicted power, with the power reserved for an earlier job.
         predicted: Watts,
-        /// What they may.
+        /// The power budget.
         budget: Watts,
     },
     /// Nothing is collocated while a job waits to be recovered.
@@ -275,27 +280,31 @@ impl Obstacle {
     pub fn text(&self, words: Wording<'_>) -> String {
         let Wording { moment, job: name } = words;
         match self {
-            Self::GateClosed { behind, until: Some(until) } => format!("closed behind {}, opens {}", name(behind.job), moment(*until)),
-            Self::GateClosed { behind, until: None } => format!("closed behind {}, not yet seen on it", name(behind.job)),
+            Self::GateClosed { behind, until: Some(until) } => {
+                format!("is closed until the load of {} is known: opens {}", name(behind.job), moment(*until))
+            }
+            Self::GateClosed { behind, until: None } => {
+                format!("is closed until the load of {} is known: not seen on the GPU yet", name(behind.job))
+            }
             Self::HeldExclusively { by } => format!("is held exclusively by {}", name(*by)),
             Self::MemoryGrows { job, until } => {
-                format!("takes no more jobs: {} grows, and memory is full {}", name(*job), moment(*until))
+                format!("takes no more jobs: the memory of {} grows and will be full {}", name(*job), moment(*until))
             }
             Self::Slowed { job, percent, predicted } => {
-                format!("takes no more jobs: steps of {} take {percent} % of their time alone, {predicted} % predicted", name(*job))
+                format!("takes no more jobs: {} runs at {percent} % of its time alone; {predicted} % was predicted", name(*job))
             }
-            Self::KeptApart { from } => format!("has {}, and the two did not go together", name(*from)),
+            Self::InterferedBefore { with } => format!("has {}, with which the job interfered too much before", name(*with)),
             Self::PredictedSlowdown { slowed, percent, limit } => {
                 let slowed = slowed.map_or_else(|| "the job".to_owned(), name);
                 format!("{slowed} would take {percent} % of its time alone (limit {limit} %)")
             }
-            Self::HostKept { head } => format!("its host's cores or memory are kept for {}", name(*head)),
+            Self::HostReservedForHead { head } => format!("cores or memory of its host are reserved for {}", name(*head)),
             Self::ReservedForHead { head, from: Some(from) } => {
-                format!("is reserved for {}, which should start {}", name(*head), moment(*from))
+                format!("is reserved for {}, which is predicted to start {}", name(*head), moment(*from))
             }
             Self::ReservedForHead { head, from: None } => format!("is reserved for {}", name(*head)),
             Self::CollocationSuspended { recovering } => {
-                format!("nothing is collocated while {} waits to be recovered", name(*recovering))
+                format!("no GPU is shared while {} waits for recovery", name(*recovering))
             }
             other => other.to_string(),
         }
@@ -307,31 +316,31 @@ impl fmt::Display for Obstacle {
         match self {
             Self::Lost => f.write_str("is lost"),
             Self::Drained => f.write_str("is drained"),
-            Self::HostShort => f.write_str("its host is short of resources"),
+            Self::HostShort => f.write_str("its host has too few resources left"),
             Self::ServerEnding => f.write_str("its server ends soon"),
-            Self::EndsTooSoon { needed, left } => write!(f, "its server ends in {left}, {needed} needed"),
-            Self::Partitioned => f.write_str("is cut into MIG instances"),
+            Self::EndsTooSoon { needed, left } => write!(f, "its server ends in {left}, and the job needs {needed}"),
+            Self::Partitioned => f.write_str("is partitioned into MIG instances"),
             Self::Switching { to } => write!(f, "is being switched to {to}"),
-            Self::Observing => f.write_str("is still being observed: its first window is not full"),
+            Self::Observing => f.write_str("has too few samples: its first window is not full"),
             Self::Stale { age } => write!(f, "has not been sampled for {age}"),
             Self::NotIdle { jobs, foreign, occupied } => {
-                write!(f, "is not idle: {jobs} of our jobs, {foreign} other processes, {occupied} in use")
+                write!(f, "is not idle: {jobs} CARMA jobs, {foreign} other processes, {occupied} in use")
             }
             Self::NeedsIdle => f.write_str("the job must start on an idle GPU"),
-            Self::JobLimit { limit } => write!(f, "has its {limit} jobs"),
-            Self::ForeignProcesses { count } => write!(f, "is used by {count} processes from outside"),
+            Self::JobLimit { limit } => write!(f, "has reached its limit of {limit} jobs"),
+            Self::ForeignProcesses { count } => write!(f, "is used by {count} processes outside CARMA"),
             Self::Busy { metric, score, limit, and } => {
                 write!(f, "is busy: {} {score} (limit {limit})", metric.name())?;
                 and.map_or(Ok(()), |(metric, score, limit)| write!(f, " and {} {score} (limit {limit})", metric.name()))
             }
-            Self::UtilisationCap { score, cap } => write!(f, "is busier ({score}) than the cap of {cap}"),
-            Self::UtilisationSum { percent } => write!(f, "expected utilisations would sum to {percent} % (limit 100 %)"),
-            Self::SharingScore { sum, limit } => write!(f, "sharing scores would sum to {sum} (limit {limit})"),
+            Self::UtilisationCap { score, cap } => write!(f, "is too busy: its utilisation {score} is above the cap of {cap}"),
+            Self::UtilisationSum { percent } => write!(f, "the expected utilisations would add up to {percent} % (limit 100 %)"),
+            Self::SharingScore { sum, limit } => write!(f, "the sharing scores would add up to {sum} (limit {limit})"),
             Self::PredictedActivity { metric, percent, limit } => {
                 write!(f, "would be too busy: {} {percent} % (limit {limit} %)", metric.name())
             }
             Self::LittleGain { percent, least } => {
-                write!(f, "sharing would not pay: it would add {percent} % of a job's progress (at least {least} %)")
+                write!(f, "sharing is not worthwhile: it would add {percent} % of a job's progress (at least {least} % required)")
             }
             Self::PredictedDelay { percent, limit } => {
                 write!(f, "would delay the job and the others by {percent} % of the job's length (limit {limit} %)")
@@ -339,23 +348,25 @@ impl fmt::Display for Obstacle {
             Self::Memory { needed, available } => write!(f, "has {available} available, {needed} needed"),
             Self::TooSmall { needed, capacity } => write!(f, "has {capacity} in total, {needed} needed"),
             Self::HostCores { needed, free, all } => write!(f, "its host has {free} of {all} cores free, {needed} needed"),
-            Self::HostMemory { needed, free, all } => write!(f, "its host has {free} of {all} not booked, {needed} needed"),
+            Self::HostMemory { needed, free, all } => write!(f, "its host has {free} of {all} unreserved, {needed} needed"),
             Self::HostMemoryInUse { needed, available } => write!(f, "its host has {available} available, {needed} needed"),
-            Self::MpsOtherUser { serves } => write!(f, "its MPS server serves {serves}"),
+            Self::MpsOtherUser { serves } => write!(f, "its MPS server is in use by {serves}"),
             Self::MpsClientsOnly => f.write_str("takes MPS clients only"),
-            Self::WrongMode { wanted } => write!(f, "does not offer the wanted mode ({})", format!("{wanted:?}").to_lowercase()),
-            Self::MigIsSingle => f.write_str("is a MIG instance, and the job has several ranks"),
+            Self::WrongMode { wanted } => write!(f, "does not support the requested mode ({})", format!("{wanted:?}").to_lowercase()),
+            Self::MigIsSingle => f.write_str("is a MIG instance, which cannot run a job with several ranks"),
             Self::GateClosed { .. }
             | Self::HeldExclusively { .. }
             | Self::MemoryGrows { .. }
             | Self::Slowed { .. }
-            | Self::KeptApart { .. }
+            | Self::InterferedBefore { .. }
             | Self::PredictedSlowdown { .. }
-            | Self::HostKept { .. }
+            | Self::HostReservedForHead { .. }
             | Self::ReservedForHead { .. }
             | Self::CollocationSuspended { .. } => f.write_str(&self.text(Wording::PLAIN)),
-            Self::LeftToOthers => f.write_str("is left to users who have less than their share"),
-            Self::HostLeftToOthers => f.write_str("its host runs as many of the user's jobs as it may beside users who have used less"),
+            Self::ReservedForFairShare => f.write_str("is reserved for users below their share"),
+            Self::HostReservedForFairShare => {
+                f.write_str("its host runs no more jobs of this user while users who have used less share it")
+            }
             Self::PowerBudget { predicted, budget } => write!(f, "its server's GPUs would draw {predicted} (budget {budget})"),
         }
     }

@@ -27,13 +27,13 @@ macro_rules! described {
 described! {
     "MiB" MiB: integer(), "GPU or host memory in MiB.";
     "Fraction" Fraction: fraction(), "A share between 0 and 1.";
-    "Watts" Watts: number(), "Electrical power in watts.";
+    "Watts" Watts: number(), "Power in watts.";
     "Seconds" Seconds: number(), "A span of time in seconds, to the millisecond.";
     "Time" Time: number(), "A point in time, in seconds since the scheduler's epoch.";
     "DeviceId" DeviceId: text(), "A GPU or a MIG instance of it: `s0/gpu3`, `s0/gpu3/mig1`.";
     "Metric" Metric: text().enum_values(Some(Metric::ALL.map(|metric| metric.facts().id))), "A monitored metric of GPUs.";
-    "Utilisation" Utilisation: by_metric(&Fraction::schema()), "How busy a GPU is, by metric, as far as known.";
-    "UtilisationOverTime" UtilisationOverTime: by_metric(&Vec::<Option<f64>>::schema()), "How busy a GPU was, by metric: a column each.";
+    "Utilisation" Utilisation: by_metric(&Fraction::schema()), "Utilisation of a GPU by metric, where known.";
+    "UtilisationOverTime" UtilisationOverTime: by_metric(&Vec::<Option<f64>>::schema()), "Utilisation of a GPU over time: one column per metric.";
 }
 
 /// An object with a value for each metric; each may be absent.
@@ -59,7 +59,7 @@ fn text() -> ObjectBuilder {
 
 impl PartialSchema for Settings {
     fn schema() -> RefOr<Schema> {
-        keys_schema(Self::KEYS).description(Some("The rules of decisions; keys that are left out are those of the preset.")).into()
+        keys_schema(Self::KEYS).description(Some("The scheduling settings. Keys that are left out have the values of the preset.")).into()
     }
 }
 

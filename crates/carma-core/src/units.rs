@@ -216,7 +216,7 @@ impl Seconds {
         self.milliseconds
     }
 
-    /// The span so many times over; what is no span becomes none.
+    /// The span times a factor; an invalid result becomes zero.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
         // A cast of a float is the nearest number that there is.
@@ -229,7 +229,7 @@ impl Seconds {
     }
 }
 
-/// What is left of a span; nothing where more is taken than there is.
+/// The rest of a span; zero if more is subtracted than there is.
 impl Sub for Seconds {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
@@ -262,7 +262,7 @@ impl Time {
         milliseconds(seconds).map(|milliseconds| Self { milliseconds })
     }
 
-    /// So many whole seconds after the epoch.
+    /// Whole seconds after the epoch.
     pub const fn from_secs(seconds: u64) -> Self {
         Self { milliseconds: seconds.saturating_mul(1000) }
     }

@@ -23,11 +23,11 @@ use crate::train::error_message;
 enum ClientError {
     #[error(transparent)]
     Cuda(#[from] CudaError),
-    #[error("{name:?} is no workload of the catalogue{} (`carma catalogue list` has all)", nearest.as_ref().map(|name| format!("; is it {name:?}?")).unwrap_or_default())]
+    #[error("{name:?} is not a workload of the catalogue{} (`carma catalogue list` has all)", nearest.as_ref().map(|name| format!("; did you mean {name:?}?")).unwrap_or_default())]
     NoSuchWorkload { name: String, nearest: Option<String> },
-    #[error("this process is on its GPUs already")]
+    #[error("this process uses its GPUs already")]
     Attached,
-    #[error("this process is not on any GPU")]
+    #[error("this process uses no GPU")]
     NotAttached,
     #[error("a null pointer was given")]
     Null,

@@ -14,7 +14,7 @@ pub enum DriverVersion {
 
 /// There is no such version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no emulated driver {0:?}: give 575 or 615")]
+#[error("unknown emulated driver {0:?}: give 575 or 615")]
 pub struct UnknownDriver(String);
 
 impl DriverVersion {

@@ -21,7 +21,7 @@ use carma_estimate::training::Training;
 
 const BATCH: u64 = 32;
 /// For calls of up to a millisecond.
-const HUNDREDS: Calls = Calls { timed: 300, counted: 10 };
+const SUB_MILLISECOND: Calls = Calls { timed: 300, counted: 10 };
 const EVENTS: usize = 1_000_000;
 
 /// Descriptions by size.
@@ -52,9 +52,9 @@ fn from_description(estimator: Estimator, text: &str, training: &Training) {
     black_box(estimate(estimator, &model(text, training), training));
 }
 
-/// Reading a description and answering, beside reading it for a formula that looks at every layer once.
+/// Reading a description and answering, beside reading it for a formula that visits every layer once.
 fn descriptions() {
-    let mut suite = Suite::with_calls("Parse + estimate; reference: parse + Horus' formula on the same text", HUNDREDS);
+    let mut suite = Suite::with_calls("Parse + estimate; reference: parse + Horus' formula on the same text", SUB_MILLISECOND);
     for (name, text) in DESCRIPTIONS {
         let described = model(text, &training());
         let layers = described.layers.len();

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_read_as_they_were_written_and_old_ones_go() {
+    fn samples_read_back_and_old_ones_are_dropped() {
         let mut all = Calibrations::default();
         for number in 0..250 {
             all.add(sample(1000 + number, 1, 1100));

@@ -37,7 +37,7 @@ pub fn wrapped(text: &str) -> String {
     wrapped_to(text, WIDTH)
 }
 
-/// A text in lines of at most so many columns; white space separates words. Longer words are not broken.
+/// A text in lines of at most this many columns; white space separates words. Longer words are not broken.
 pub fn wrapped_to(text: &str, width: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     textwrap::fill(&words.join(" "), plain(width).break_words(false))

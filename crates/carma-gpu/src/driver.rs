@@ -207,7 +207,7 @@ impl Handle {
             None => find(self.nvml, &self.uuid)?,
         };
         let answer = act(&mut device);
-        // A lost device comes back under another handle.
+        // A lost device returns under another handle.
         let stale = matches!(answer, Err(NvmlError::GpuLost | NvmlError::ResetRequired | NvmlError::InvalidArg | NvmlError::Uninitialized));
         self.device = (!stale).then_some(device);
         answer

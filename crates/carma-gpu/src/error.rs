@@ -11,16 +11,16 @@ use crate::identity::DeviceUuid;
 #[derive(Debug, Error)]
 pub enum DriverError {
     /// There is no NVML library.
-    #[error("NVIDIA's library libnvidia-ml.so.1 is not there: {0}")]
+    #[error("NVIDIA's library libnvidia-ml.so.1 was not found: {0}")]
     NoLibrary(String),
     /// The library exists, but finds no driver.
-    #[error("NVIDIA's library is there but finds no driver: {0}")]
+    #[error("NVIDIA's library finds no driver: {0}")]
     NoDriver(NvmlError),
     /// The library is of another version than the driver in the kernel.
-    #[error("NVIDIA's library and the driver in the kernel are of different versions, as after an update: restart the machine")]
+    #[error("NVIDIA's library and the kernel driver have different versions, probably after an update: restart the machine")]
     Mismatch,
     /// The system gives us no thread to call the driver on.
-    #[error("no thread for calls to the driver: {0}")]
+    #[error("cannot start a thread for driver calls: {0}")]
     NoThread(std::io::Error),
     /// An agent on another server reports this error.
     #[error("{0}")]
@@ -29,7 +29,7 @@ pub enum DriverError {
     #[error("{0} is lost: it fell off the bus or needs a reset")]
     Lost(DeviceUuid),
     /// There is no such device.
-    #[error("there is no device {0}")]
+    #[error("device {0} does not exist")]
     NoSuchDevice(DeviceUuid),
     /// A call did not answer in time.
     #[error("no answer from the driver within {} ms ({call})", after.as_millis())]

@@ -25,7 +25,7 @@ pub struct DeviceUuid(String);
 
 /// A text that is no UUID of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0:?} is no UUID of a GPU: write GPU-... or MIG-... as `carma gpus` shows it")]
+#[error("{0:?} is not a GPU UUID: write GPU-... or MIG-... as `carma gpus` shows it")]
 pub struct NotAUuid(String);
 
 impl DeviceUuid {

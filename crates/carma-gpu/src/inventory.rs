@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn cards_for_displays_are_left_out_and_workstation_cards_are_not() {
+    fn display_cards_are_excluded_and_workstation_cards_are_not() {
         let largest = MiB(81_920);
         assert_eq!(reason_against(&gpu("NVIDIA A100-SXM4-80GB", 81_920, false), largest), None);
         assert_eq!(reason_against(&gpu("NVIDIA DGX Display", 4_096, false), largest), Some(Unfit::DisplayOnly));

@@ -109,7 +109,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_call_that_hangs_costs_its_deadline_once_and_is_forgotten_when_it_returns() {
+    fn a_hanging_call_costs_its_deadline_once() {
         let lane = Lane::new("test", || 0).unwrap();
         let (release, wait) = channel::<()>();
         let hung = lane.call("hang", Duration::from_millis(50), move |_| wait.recv());

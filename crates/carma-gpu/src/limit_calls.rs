@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_borrows_what_is_above_its_soft_limit() {
+    fn a_group_borrows_memory_above_its_soft_limit() {
         let used = |used| LimitedUse { limits: MemoryLimits { soft: 4 << 30, hard: None }, used }.borrowed();
         assert_eq!([used(3 << 30), used(4 << 30), used(5 << 30)], [0, 0, 1 << 30]);
     }

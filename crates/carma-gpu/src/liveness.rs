@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_told_from_its_remains() {
+    fn a_process_is_distinguished_from_a_zombie() {
         assert!(process_started(std::process::id()).is_some());
         let mut child = Command::new("true").spawn().unwrap();
         let pid = child.id();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_seen_with_and_without_the_kernels_handle() {
+    fn an_exit_is_noticed_with_and_without_a_pidfd() {
         for handle in [true, false] {
             let mut child = sleeper();
             let mut process = Process::find(child.id()).unwrap();

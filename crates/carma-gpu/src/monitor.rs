@@ -76,7 +76,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_changes_is_said_once() {
+    fn changes_are_reported_once() {
         let device: DeviceUuid = "GPU-1".parse().unwrap();
         let mut monitor = Monitor::default();
         let mut seen = |reading| monitor.note(&Observation { device: device.clone(), reading }).map(|event| event.incident);

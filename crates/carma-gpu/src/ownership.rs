@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_is_left_out() {
+    fn hanging_gpus_are_excluded() {
         let lane = Lane::new("test", || ()).ok();
         let (release, wait) = std::sync::mpsc::channel::<()>();
         assert_eq!(within(lane.as_ref(), "hang", move |()| wait.recv().is_ok()), None);

@@ -25,7 +25,7 @@ pub struct PciAddress {
 
 /// A text that is no PCI address.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0:?} is no PCI address: one looks like 0000:07:00.0")]
+#[error("{0:?} is not a PCI address such as 0000:07:00.0")]
 pub struct NotAnAddress(String);
 
 impl FromStr for PciAddress {

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn where_only_root_sees_the_whole_the_parts_are_asked() {
+    fn without_root_mig_instances_are_read_one_by_one() {
         let parts = || Ok(vec![vec![process(7)], vec![process(8)]]);
         let refused = || Err(NvmlError::NoPermission);
         assert_eq!(permitted(refused(), parts).unwrap(), [process(7), process(8)]);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_in_several_lists_is_one_process() {
+    fn a_process_in_several_lists_counts_once() {
         let listed = |pid, used_gpu_memory| ProcessInfo { pid, used_gpu_memory, gpu_instance_id: None, compute_instance_id: None };
         let lists = [
             (ProcessKind::Graphics, listed(7, UsedGpuMemory::Unavailable)),

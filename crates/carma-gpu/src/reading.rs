@@ -30,7 +30,7 @@ pub struct Reading {
     pub temperature: Option<u32>,
     /// Clock of the multiprocessors in MHz.
     pub clock: Option<u32>,
-    /// Errors in memory that could not be corrected, since the driver was loaded.
+    /// Uncorrected memory errors since the driver was loaded.
     pub uncorrected: Option<u64>,
     /// Why it runs below its clocks, if it does.
     #[serde(default)]

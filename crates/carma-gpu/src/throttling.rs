@@ -1,4 +1,4 @@
-//! Why a GPU runs below the clocks that it was asked for.
+//! Why a GPU runs below its requested clocks.
 
 use std::collections::BTreeSet;
 use std::fmt;

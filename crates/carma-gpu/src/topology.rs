@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_to_the_other_are_counted() {
+    fn links_between_two_gpus_are_counted() {
         let remote = |gpu: usize| [GPUS[gpu], GPUS[gpu], GPUS[2]];
         assert_eq!(between(&remote(1), &remote(0), TopologyLevel::System, true), Link::NvLink(2));
         // Both are linked to a third GPU, which does not forward.
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_passes_on_what_the_narrower_side_takes() {
+    fn a_switch_has_the_bandwidth_of_its_narrower_side() {
         assert_eq!(between(&[SWITCH; 12], &[SWITCH; 10], TopologyLevel::System, true), Link::NvLink(10));
         assert_eq!(between(&[SWITCH; 12], &[SWITCH; 12], TopologyLevel::System, false), Link::System, "in another partition");
         assert_eq!(
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn without_nvlink_it_is_what_they_have_in_common() {
+    fn without_nvlink_the_common_bus_counts() {
         let found = [TopologyLevel::Single, TopologyLevel::Multiple, TopologyLevel::HostBridge, TopologyLevel::Node, TopologyLevel::System]
             .map(|ancestor| between(&[], &[], ancestor, false));
         assert_eq!(found, [Link::Switch, Link::Switches, Link::HostBridge, Link::Node, Link::System]);

@@ -33,7 +33,7 @@ const KNOWN: [(u64, Blame, &str); 25] = [
     (48, Blame::Gpu, "double bit ECC error"),
     (61, Blame::Gpu, "internal micro-controller breakpoint"),
     (62, Blame::Gpu, "internal micro-controller halt"),
-    (63, Blame::Unclear, "a memory page or row is to be retired"),
+    (63, Blame::Unclear, "a memory page or row will be retired"),
     (64, Blame::Gpu, "a memory page or row could not be retired"),
     (69, Blame::Program, "graphics engine class error"),
     (74, Blame::Gpu, "NVLink error"),
@@ -48,8 +48,8 @@ const KNOWN: [(u64, Blame, &str); 25] = [
     (140, Blame::Gpu, "unrecovered ECC error"),
     (143, Blame::Gpu, "the GPU could not be initialised"),
     (149, Blame::Gpu, "NVLink failed"),
-    (154, Blame::Unclear, "the GPU wants another way of recovery"),
-    (Xid::UNKNOWN.0, Blame::Unclear, "of unknown number"),
+    (154, Blame::Unclear, "the GPU needs another kind of recovery"),
+    (Xid::UNKNOWN.0, Blame::Unclear, "unknown Xid"),
 ];
 
 impl Xid {

@@ -1,4 +1,4 @@
-//! What a durable submit costs alone and in company, and how long a hundred thousand queued jobs take to list.
+//! What a durable submit costs alone and with others, and how long a hundred thousand queued jobs take to list.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on has failed")]
 
@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::thread;
 
 use carma_bench::{Calls, Case, Suite};
-use carma_core::{Climb, Job, JobId, JobSpec};
+use carma_core::{Job, JobId, JobSpec, LadderPosition};
 use carma_manager::request::Owner;
 use carma_manager::request::{JobCommand, JobRequest};
 use carma_manager::store::{Change, JobFilter, Reader, Store, StoredJob, UnixMillis};
@@ -60,7 +60,7 @@ fn submit_from(store: &Store, threads: usize) {
 fn core_job(id: JobId) -> Job {
     let job = serde_json::json!({
         "spec": JobSpec::new(id), "state": {"state": "queued", "since": 0.0}, "submitted_at": 0.0, "sequence": id.0, "attempts": 0,
-        "climb": Climb::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
+        "climb": LadderPosition::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
     });
     serde_json::from_value(job).unwrap()
 }

@@ -161,7 +161,7 @@ impl fmt::Display for Exit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(formatter, "it exited with code {code}"),
-            Self::Signal(signal) => write!(formatter, "signal {signal} ended it"),
+            Self::Signal(signal) => write!(formatter, "it was ended by signal {signal}"),
             Self::NotStarted(reason) => write!(formatter, "it could not be started: {reason}"),
             Self::Idle(limit) if limit.get() % 60.0 == 0.0 => write!(formatter, "it was idle for {} min", limit.get() / 60.0),
             Self::Idle(limit) => write!(formatter, "it was idle for {} s", limit.get()),

@@ -92,7 +92,7 @@ impl Pass {
             return file;
         }
         if !bearer(request.headers()).is_some_and(|given| token::same(given, &self.secret)) {
-            let reason = "this is not the secret of this bridge: open the address that carma web printed last";
+            let reason = "wrong secret: open the address that carma web printed last";
             return ProblemKind::Unauthenticated.because(reason).into_response();
         }
         self.forward(request).await.unwrap_or_else(IntoResponse::into_response)

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_emulated_clock_runs_faster_and_so_does_what_people_read() {
+    fn an_emulated_clock_runs_faster_also_in_texts() {
         let since = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
         let clock = Clock { since, ..Clock::from(Time::from_secs(100), 60.0) };
         let now = clock.now();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_was_set_is_noticed_once() {
+    fn a_changed_wall_clock_is_noticed_once() {
         const DAY: u64 = 86_400_000;
         let clock = Clock::from(Time::ZERO, 1.0);
         assert_eq!(Clock { ..clock }.take_jump(), None);

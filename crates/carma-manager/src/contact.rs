@@ -51,7 +51,7 @@ pub fn file(state: &Path) -> PathBuf {
 
 /// What a manager needs to listen: its settings, certificate and token.
 #[derive(Debug)]
-pub struct Invitation {
+pub struct ListenSettings {
     /// Listens on a free port of all interfaces, with a new certificate and a new token.
     pub network: NetworkConfig,
     certificate: String,
@@ -59,7 +59,7 @@ pub struct Invitation {
     file: PathBuf,
 }
 
-impl Invitation {
+impl ListenSettings {
     /// Makes a new certificate and token, in private files of the state folder.
     pub fn new(state: &Path) -> io::Result<Self> {
         let folder = state.join("network");
@@ -101,7 +101,7 @@ impl Drop for Published {
     }
 }
 
-/// Reads a file, if there is one. A file of another user is refused: jobs would go to a stranger.
+/// Reads a file, if there is one. A file of another user is refused: jobs would go to a manager of that user.
 pub fn read(file: &Path) -> io::Result<Option<Contact>> {
     let mut opened = match File::open(file) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
@@ -109,7 +109,7 @@ pub fn read(file: &Path) -> io::Result<Option<Contact>> {
     };
     let metadata = opened.metadata()?;
     if metadata.uid() != Uid::effective().as_raw() || metadata.mode() & 0o077 != 0 {
-        return Err(io::Error::other("it is another user's, or others may read it (chmod 600)"));
+        return Err(io::Error::other("it belongs to another user, or other users may read it (chmod 600)"));
     }
     let mut text = String::new();
     opened.read_to_string(&mut text)?;
@@ -131,10 +131,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_private_and_goes_with_its_manager() {
+    fn the_file_is_private_and_removed_with_its_manager() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read(&file(folder.path())).unwrap(), None);
-        let published = Invitation::new(folder.path()).unwrap().publish("node".to_owned(), 7080).unwrap();
+        let published = ListenSettings::new(folder.path()).unwrap().publish("node".to_owned(), 7080).unwrap();
         let contact = read(&file(folder.path())).unwrap().unwrap();
         assert_eq!((contact.host.as_str(), contact.port), ("node", 7080));
         assert!(!format!("{contact:?}").contains(&contact.token));
@@ -142,7 +142,7 @@ mod tests {
             assert_eq!(fs::metadata(folder.path().join(name)).unwrap().mode() & 0o777, 0o600, "{name}");
         }
         // Another manager has taken over.
-        let other = Invitation::new(folder.path()).unwrap().publish("login".to_owned(), 7080).unwrap();
+        let other = ListenSettings::new(folder.path()).unwrap().publish("login".to_owned(), 7080).unwrap();
         drop(published);
         assert_eq!(read(&file(folder.path())).unwrap().unwrap().host, "login");
         drop(other);
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn a_file_that_others_may_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let _published = Invitation::new(folder.path()).unwrap().publish("node".to_owned(), 7080).unwrap();
+        let _published = ListenSettings::new(folder.path()).unwrap().publish("node".to_owned(), 7080).unwrap();
         fs::set_permissions(file(folder.path()), fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(read(&file(folder.path())).unwrap_err().to_string().contains("others may read it"));
+        assert!(read(&file(folder.path())).unwrap_err().to_string().contains("other users may read it"));
     }
 }

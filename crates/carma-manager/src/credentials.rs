@@ -28,7 +28,7 @@ impl Credentials {
         Self { user: Uid::from_raw(uid), group, groups: vec![group] }
     }
 
-    /// Makes this process one of the user, for good. It loses all capabilities, unless the user is root.
+    /// Makes this process permanently one of the user. It loses all capabilities, unless the user is root.
     pub(crate) fn assume(&self) -> io::Result<()> {
         setgroups(&self.groups)?;
         setgid(self.group)?;

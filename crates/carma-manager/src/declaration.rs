@@ -8,14 +8,14 @@ const TOO_HIGH: (f64, MiB) = (1.6, MiB(2048));
 /// It is too low if more than this was used beyond it: less is within the margin of every GPU.
 const TOO_LOW: MiB = MiB(256);
 
-/// What to tell a user who declared this much for a job that used this much at most; none if that was about right. What a job used that did not
+/// The hint for a user who declared this much for a job that used this much at most; none if the declaration was about right. What a job used that did not
 /// succeed says nothing about how much it needs.
 pub(crate) fn far_off(declared: MiB, used: MiB, succeeded: bool) -> Option<String> {
     let (times, least) = TOO_HIGH;
     let wasted = used > MiB::ZERO && declared.0 as f64 > used.0 as f64 * times && declared >= used + least;
     let text = |advice: &str| Some(format!("declared {}, used {}: {advice}", memory(declared), memory(used)));
     match () {
-        () if used > declared + TOO_LOW => text("declare more, or nothing, so that it is estimated"),
+        () if used > declared + TOO_LOW => text("declare more, or omit --mem for an estimate"),
         () if wasted && succeeded => text("with less, it may start sooner and share a GPU"),
         () => None,
     }
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_large_differences_are_told() {
+    fn only_large_differences_are_reported() {
         let told = |declared, used, succeeded| far_off(MiB(declared), MiB(used), succeeded);
         assert_eq!(told(20_480, 7_270, true).unwrap(), "declared 20.0 GiB, used 7.1 GiB: with less, it may start sooner and share a GPU");
         assert!(told(4096, 7270, false).unwrap().starts_with("declared 4.0 GiB, used 7.1 GiB: declare more"));

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_has_a_class_a_few_words_and_a_sentence() {
+    fn an_ending_has_a_class_a_brief_and_a_text() {
         let ending = |verdict| {
             let Ending { class, brief, text } = Ending::from(&verdict);
             format!("{class:?}: {brief}: {text}")

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_found_behind_what_shells_say() {
+    fn an_answer_is_found_after_output_of_shells() {
         let output = |output: &str, errors: &str| HelperOutput { output: output.into(), errors: errors.into() };
         let answer = "{\n  \"estimator\": \"static\",\n  \"memory_mib\": 10.5,\n  \"upper_mib\": 12\n}\n";
         let expected = Some(PerRank::Same(MemoryEstimate { expected: MiB(11), upper: MiB(12) }));

@@ -36,7 +36,7 @@ pub enum JobEvent {
     /// A user releases the job.
     Released(ByUser),
     /// A user requeues the job.
-    #[serde(rename = "requeue_asked")]
+    #[serde(alias = "requeue_asked")]
     RequeueRequested(ByUser),
     /// A user changes the job.
     Changed {
@@ -70,10 +70,10 @@ pub enum JobEvent {
         /// How it ended.
         verdict: Verdict,
         /// What the verdict is based on.
-        #[serde(rename = "because")]
+        #[serde(alias = "because")]
         reason: String,
         /// Who is to blame.
-        #[serde(rename = "whose", default)]
+        #[serde(alias = "whose", default)]
         blame: Option<Blame>,
     },
     /// The job waits again.
@@ -112,7 +112,7 @@ pub enum JobEvent {
         text: String,
     },
     /// A notification about the job could not be sent.
-    #[serde(rename = "not_told")]
+    #[serde(alias = "not_told")]
     NotificationFailed {
         /// The channel, and the error.
         text: String,
@@ -243,7 +243,7 @@ impl JobEvent {
         (kind, all["body"].take())
     }
 
-    /// Its kind, as in `requeue_asked`.
+    /// Its kind, as in `requeue_requested`.
     pub fn kind(&self) -> String {
         self.parts().0
     }
@@ -272,7 +272,7 @@ impl JobEvent {
                 None => kind,
             },
             Self::Cancelled(user) | Self::Held(user) | Self::Released(user) => format!("{kind} by {}", user.by),
-            Self::RequeueRequested(user) => format!("requeue asked by {}", user.by),
+            Self::RequeueRequested(user) => format!("requeue requested by {}", user.by),
             Self::Changed { by, .. } => format!("{kind} by {by}"),
             Self::Launched { attempt, placement, .. } => {
                 let reserved = |granted: &Granted| format!("{} with {} reserved", granted.device.label(), granted.reserved);

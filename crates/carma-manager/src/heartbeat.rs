@@ -30,8 +30,8 @@ impl Display for Part {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Engine => "the engine",
-            Self::Exits => "the watch over the ends of jobs",
-            Self::Store => "the writer of the store",
+            Self::Exits => "the exit watch",
+            Self::Store => "the store writer",
         })
     }
 }
@@ -53,10 +53,10 @@ impl Display for Stuck {
 
 /// The heartbeats of all parts of one manager.
 #[derive(Debug, Clone, Default)]
-pub struct Heartbeats(Arc<[Pulse; PARTS]>);
+pub struct Heartbeats(Arc<[PartState; PARTS]>);
 
 #[derive(Debug, Default)]
-struct Pulse {
+struct PartState {
     /// The part has started and has not ended as planned.
     started: AtomicBool,
     turns: AtomicU64,
@@ -84,7 +84,7 @@ impl Heartbeats {
     }
 }
 
-fn stuck(pulses: &[Pulse; PARTS]) -> impl Iterator<Item = Stuck> {
+fn stuck(pulses: &[PartState; PARTS]) -> impl Iterator<Item = Stuck> {
     Part::ALL.into_iter().zip(pulses).filter_map(|(part, pulse)| {
         let silent = Duration::from_millis(pulse.silent.load(Ordering::Relaxed));
         (!silent.is_zero()).then_some(Stuck { part, silent })
@@ -94,12 +94,12 @@ fn stuck(pulses: &[Pulse; PARTS]) -> impl Iterator<Item = Stuck> {
 /// The heartbeat of one part. A part that ends without [`Self::end`], as by a panic, counts as stuck.
 #[derive(Debug)]
 pub struct Heartbeat {
-    pulses: Arc<[Pulse; PARTS]>,
+    pulses: Arc<[PartState; PARTS]>,
     part: Part,
 }
 
 impl Heartbeat {
-    fn pulse(&self) -> &Pulse {
+    fn pulse(&self) -> &PartState {
         &self.pulses[self.part as usize]
     }
 
@@ -117,7 +117,7 @@ impl Heartbeat {
 /// Measures the silence of all parts.
 #[derive(Debug)]
 pub(crate) struct Observer {
-    pulses: Weak<[Pulse; PARTS]>,
+    pulses: Weak<[PartState; PARTS]>,
     /// The last seen turn of each part, and the silence since.
     seen: [(u64, Duration); PARTS],
 }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_started_part_without_turns_is_stuck() {
+    fn only_a_started_part_without_progress_is_stuck() {
         let heartbeats = Heartbeats::default();
         let mut observer = heartbeats.observe();
         assert_eq!(silences(&mut observer, 10), [], "nothing has started");
@@ -158,17 +158,14 @@ mod tests {
         assert_eq!(silences(&mut observer, 3), [], "the first step sees the start");
         engine.beat();
         assert_eq!(silences(&mut observer, 1), [(Part::Exits, 3)]);
-        assert_eq!(
-            heartbeats.stuck().map(|stuck| stuck.to_string()).collect::<Vec<_>>(),
-            ["the watch over the ends of jobs has not responded for 3 s"]
-        );
+        assert_eq!(heartbeats.stuck().map(|stuck| stuck.to_string()).collect::<Vec<_>>(), ["the exit watch has not responded for 3 s"]);
         exits.beat();
         assert_eq!(silences(&mut observer, 1), []);
         assert_eq!(heartbeats.stuck().count(), 0);
     }
 
     #[test]
-    fn a_planned_end_is_none_and_a_panic_is_one() {
+    fn only_a_panic_is_an_unexpected_end() {
         let heartbeats = Heartbeats::default();
         let mut observer = heartbeats.observe();
         heartbeats.start(Part::Exits).end();

@@ -28,7 +28,7 @@ pub enum Occasion {
     Failed,
     /// A job ran out of memory or lost its GPU, and is queued again.
     Recovered,
-    /// A job holds its GPUs and does not use them.
+    /// A job holds its GPUs without using them.
     Idle,
     /// A job hangs, or is much slower than it was.
     Stalled,

@@ -65,7 +65,7 @@ impl fmt::Display for Phase {
 
 /// A word that is no state.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0:?} is no state of a job: write held, estimating, queued, starting, running, recovering, preempted or done")]
+#[error("{0:?} is not a state of a job: write held, estimating, queued, starting, running, recovering, preempted or done")]
 pub struct NotAPhase(String);
 
 impl FromStr for Phase {

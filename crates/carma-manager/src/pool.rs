@@ -30,7 +30,7 @@ struct Waiting<T> {
 }
 
 impl<T: Send + 'static> Pool<T> {
-    /// Starts the threads. Each has its own worker, which answers whether to go on.
+    /// Starts the threads. Each has its own worker, which returns whether to continue.
     pub(crate) fn start<W, E>(name: &str, limits: Limits, mut new_worker: impl FnMut() -> Result<W, E>) -> Result<Self, E>
     where
         W: FnMut(T) -> bool + Send + 'static,
@@ -59,7 +59,7 @@ impl<T: Send + 'static> Pool<T> {
         self.orders.changed.notify_one();
     }
 
-    /// Takes out orders of a user that no thread has begun.
+    /// Removes orders of a user that no thread has started.
     pub(crate) fn remove(&self, user: u32, is_meant: impl Fn(&T) -> bool) {
         self.orders.waiting().turns.remove(user, is_meant);
     }
@@ -128,7 +128,7 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
-    fn an_order_that_panics_does_not_stop_the_next() {
+    fn a_panicking_order_does_not_stop_the_next() {
         let (done, results) = channel();
         let new_worker = || {
             let done = done.clone();

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_that_differ_are_named_by_their_keys() {
+    fn changed_settings_are_listed_by_key() {
         let before = ManagerConfig::default();
         let mut after = before.clone();
         assert!(differences(&before, &after).is_empty());

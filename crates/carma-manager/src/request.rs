@@ -95,7 +95,7 @@ pub struct JobRequest {
     /// What happens when it hangs.
     #[serde(default, skip_serializing_if = "OnHang::is_report")]
     pub on_hang: OnHang,
-    /// It runs the code as it was when submitted: the git work tree is copied.
+    /// It runs the code of the time of submission: the git work tree is copied.
     #[serde(default)]
     pub snapshot: bool,
     /// It gets its user's terminal.

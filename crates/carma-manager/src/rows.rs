@@ -148,7 +148,8 @@ pub struct GpuStay {
     /// How it ended.
     pub ending: Option<Ending>,
     /// Memory reserved for it.
-    pub promised: MiB,
+    #[serde(alias = "promised")]
+    pub reserved: MiB,
     /// Its memory over time: from each of these times on.
     pub memory: Vec<MemoryStep>,
 }

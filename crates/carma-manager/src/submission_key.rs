@@ -29,7 +29,7 @@ impl SubmissionKey {
 
 /// Why a text is no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("Idempotency-Key has 1 to {MAX_LENGTH} visible ASCII characters")]
+#[error("Idempotency-Key must have 1 to {MAX_LENGTH} visible ASCII characters")]
 pub struct InvalidKey;
 
 impl FromStr for SubmissionKey {
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_short_visible_text() {
+    fn a_submission_key_is_short_visible_text() {
         let fresh = SubmissionKey::fresh().unwrap();
         assert_eq!(fresh.as_str().parse(), Ok(fresh));
         let long = "x".repeat(MAX_LENGTH + 1);

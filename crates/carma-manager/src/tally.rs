@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_words_without_what_they_hold() {
+    fn kinds_are_words_without_content() {
         assert_eq!(kind_of(&Verdict::OutOfMemory), "out_of_memory");
         assert_eq!(kind_of(&Outcome::CouldNotStart { reason: "x".to_owned() }), "could_not_start");
         assert_eq!(serde_json::to_string(&Tally::Bucket(Histogram::PeakOfEstimate, 3)).unwrap(), r#"{"bucket":["peak_of_estimate",3]}"#);

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn time_without_work_is_not_saved_up() {
+    fn idle_time_earns_no_credit() {
         let mut turns = Turns::new(Limits::at_most(1));
         (0..200).for_each(|work| turns.add(1, work));
         served(&mut turns, 100, |_| MS);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_alone_takes_what_is_shared_and_others_still_start_one() {
+    fn a_single_user_takes_the_shared_turns_and_others_still_start_one() {
         let mut turns = Turns::new(Limits { shared: 2, most: 3 });
         (0..9).for_each(|work| turns.add(1, work));
         assert!(turns.next().is_some() && turns.next().is_some() && turns.next().is_none());
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn only_users_who_may_start_are_next() {
+    fn only_users_below_their_limit_are_next() {
         let mut turns = Turns::new(Limits::at_most(1));
         (1..=2).for_each(|user| turns.add(user, user));
         assert_eq!(turns.next_of(|user| user == 2), Some((2, 2)));
@@ -235,7 +235,7 @@ mod tests {
                 let (user, cost) = turns.next().unwrap();
                 turns.done(user, MS * cost as u32);
             }
-            // A new user comes, and all others go on sending.
+            // A new user arrives, and all others continue to send.
             turns.add(9, 1);
             for (user, cost) in &after {
                 turns.add(*user, *cost);

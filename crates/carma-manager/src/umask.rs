@@ -31,7 +31,7 @@ impl Umask {
 
 /// Why a text is no umask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is no umask: write it in octal, from 0000 to 0777")]
+#[error("is not a umask: write it in octal, from 0000 to 0777")]
 pub struct InvalidUmask;
 
 impl FromStr for Umask {

@@ -24,12 +24,16 @@ pub(crate) fn open_file(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a regular file for reading: users may control it, and everything on the way to it from the folder. Links, pipes and other mounts are
-/// refused: a user's own file system could delay the open for ever. So is a file with a lease, whose owner could delay it for 45 s.
+/// refused: a user's own file system could delay the open forever. A file with a lease is refused too, because its owner could delay it for 45 s.
 pub(crate) fn open_below(folder: &Path, name: &Path) -> io::Result<File> {
     let folder = openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let file = File::from(open_within(&folder, name, OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC)?);
     let metadata = file.metadata()?;
-    if metadata.is_file() && metadata.nlink() <= 1 { Ok(file) } else { Err(io::Error::other("it is no regular file of its own")) }
+    if metadata.is_file() && metadata.nlink() <= 1 {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is not a regular file, or has several links"))
+    }
 }
 
 /// Opens what is below a folder, without following links or entering mounts. Linux before 5.6 cannot refuse mounts.
@@ -114,7 +118,7 @@ impl Removal {
     }
 
     fn count(&mut self) -> io::Result<()> {
-        self.left = self.left.checked_sub(1).ok_or_else(|| io::Error::other("it has too many entries to be removed at once"))?;
+        self.left = self.left.checked_sub(1).ok_or_else(|| io::Error::other("it has too many entries to be removed in one step"))?;
         Ok(())
     }
 }
@@ -158,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_tree_of_any_depth_is_removed() {
-        // In memory: a disk takes its time for so many folders.
+        // In memory: a disk is too slow for this many folders.
         let outer = tempfile::tempdir_in("/dev/shm").unwrap();
         let tree = outer.path().join("tree");
         fs::create_dir_all(tree.join("wide/a")).unwrap();

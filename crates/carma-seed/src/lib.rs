@@ -72,7 +72,7 @@ pub fn seed(store: &Store, past: &HistoryOptions) -> Result<Seeded> {
         pending.push(Change::SampleStored(mean));
         keep(&mut pending, AT_ONCE)?;
     }
-    // The manager's clock goes on from the end of this history.
+    // The manager's clock continues from the end of this history.
     pending.push(Change::ClockAdvanced(Time::from_secs(past.days * 86_400)));
     keep(&mut pending, 1)?;
     Ok(seeded)

@@ -28,7 +28,7 @@ pub(crate) struct SeededAttempt {
     pub(crate) gpus: Vec<u16>,
     pub(crate) launched: UnixMillis,
     pub(crate) ended: UnixMillis,
-    pub(crate) promised: u64,
+    pub(crate) reserved: u64,
     /// Peak memory on each GPU.
     pub(crate) memory: u64,
     pub(crate) verdict: Verdict,
@@ -62,7 +62,7 @@ impl Gpus {
 
     fn take(&mut self, tried: &SeededAttempt) {
         for gpu in &tried.gpus {
-            self.0[usize::from(*gpu)].push((tried.ended, tried.promised));
+            self.0[usize::from(*gpu)].push((tried.ended, tried.reserved));
         }
     }
 }
@@ -97,8 +97,8 @@ fn job(run: u64, submitted: UnixMillis, last: UnixMillis, past: &HistoryOptions,
     };
     let mut attempts = Vec::new();
     let mut from = UnixMillis(submitted.0.max(last.0) + chance.u64(500..3_000));
-    for promised in out_of_memory.then_some(memory * 6 / 10).into_iter().chain([memory * 11 / 10]) {
-        let (launched, places) = gpus.place(wanted as usize, promised, from);
+    for reserved in out_of_memory.then_some(memory * 6 / 10).into_iter().chain([memory * 11 / 10]) {
+        let (launched, places) = gpus.place(wanted as usize, reserved, from);
         if launched.0 + 60_000 >= past.until.0 {
             break;
         }
@@ -108,8 +108,8 @@ fn job(run: u64, submitted: UnixMillis, last: UnixMillis, past: &HistoryOptions,
             gpus: places,
             launched,
             ended: UnixMillis((launched.0 + took).min(past.until.0 - 1_000)),
-            promised,
-            memory: if first { promised } else { memory },
+            reserved,
+            memory: if first { reserved } else { memory },
             verdict: if first { Verdict::OutOfMemory } else { verdict.clone() },
         };
         length = tried.ended.0 - launched.0;

@@ -1,7 +1,7 @@
 //! A synthetic job as changes of a store, in the order in which a manager writes them.
 
 use carma_core::{
-    AttemptId, Climb, DeviceId, Granted, Job, JobId, JobSpec, Limits, MemoryEstimate, MemoryNeed, Metric, MiB, PerRank, Placement,
+    AttemptId, DeviceId, Granted, Job, JobId, JobSpec, LadderPosition, Limits, MemoryEstimate, MemoryNeed, Metric, MiB, PerRank, Placement,
     ServerId, State, Time, UserId, Utilisation, Verdict,
 };
 use carma_manager::attempt::Exit;
@@ -27,7 +27,7 @@ pub(crate) fn changes(id: JobId, ran: &SeededJob, begin: UnixMillis) -> serde_js
     };
     let job: Job = serde_json::from_value(json!({
         "spec": spec, "state": State::Queued { since: time(ran.submitted) }, "submitted_at": time(ran.submitted), "sequence": id.0, "attempts": 0,
-        "climb": Climb::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
+        "climb": LadderPosition::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
     }))?;
     let event = |at: UnixMillis, kind: &str, body: Value| {
         Change::EventLogged(NewEvent { at, job: Some(id), array: None, event: JobEvent::read(kind, body) })
@@ -50,7 +50,7 @@ pub(crate) fn changes(id: JobId, ran: &SeededJob, begin: UnixMillis) -> serde_js
             changes.extend(steps(tried).map(|step| Change::MemoryChanged { attempt, device: granted.device, step }));
         }
         let end = end(ran, tried);
-        let ended = json!({ "attempt": number, "verdict": end.verdict, "because": end.reason, "whose": end.blame });
+        let ended = json!({ "attempt": number, "verdict": end.verdict, "reason": end.reason, "blame": end.blame });
         changes.push(Change::AttemptEnded { attempt, end: Box::new(end) });
         changes.push(event(tried.ended, "ended", ended));
     }
@@ -81,7 +81,7 @@ fn parts(ran: &SeededJob) -> Value {
 }
 
 fn placement(tried: &SeededAttempt) -> Placement {
-    let granted = |gpu: &u16| Granted { device: device(*gpu), reserved: MiB(tried.promised), limits: Limits::Streams };
+    let granted = |gpu: &u16| Granted { device: device(*gpu), reserved: MiB(tried.reserved), limits: Limits::Streams };
     Placement { server: ServerId(0), devices: tried.gpus.iter().map(granted).collect() }
 }
 

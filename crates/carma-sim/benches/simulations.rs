@@ -39,7 +39,7 @@ impl World {
     }
 }
 
-/// So many jobs of the paper's mix, nearly all of them in the queue at once.
+/// Jobs of the paper's mix, nearly all of them in the queue at once.
 fn crowd(jobs: usize) -> impl Fn(&Catalogue) -> Trace {
     move |catalogue| {
         let generation = Generation { mix: "65/27/8".parse().unwrap(), jobs, mean_gap: Seconds::TICK, seed: 1 };

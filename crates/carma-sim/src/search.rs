@@ -28,7 +28,7 @@ pub enum Aim {
 
 /// A name that is not an aim.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("there is no aim {0:?}: give makespan, mean-jct, p95-jct or all")]
+#[error("unknown aim {0:?}: give makespan, mean-jct, p95-jct or all")]
 pub struct UnknownAim(String);
 
 impl fmt::Display for Aim {

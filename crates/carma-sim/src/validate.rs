@@ -77,6 +77,6 @@ pub fn read_measured(table: impl Read) -> Result<Vec<(MeasuredRun, MeasuredPolic
     if runs.iter().any(|(run, _)| run.policy.eq_ignore_ascii_case("exclusive")) {
         Ok(runs)
     } else {
-        Err(TableError::Missing("there must be a row Exclusive, for the others to be compared with"))
+        Err(TableError::Missing("a row Exclusive is missing, with which the others are compared"))
     }
 }

@@ -55,7 +55,7 @@ fn a_job_asks_for_shards_and_a_failed_job_comes_back_with_more() {
 }
 
 #[test]
-fn everything_ends_with_the_cluster() {
+fn all_daemons_end_with_the_cluster() {
     let cluster = need!(Cluster::start(&Options::default()));
     let pid = cluster.folder().join("pid");
     let script = format!("setsid sh -c 'echo $$ > {}; exec sleep 600' & sleep 600", pid.display());
@@ -71,7 +71,7 @@ fn everything_ends_with_the_cluster() {
 }
 
 #[test]
-fn everything_ends_with_a_killed_test() {
+fn all_daemons_end_with_a_killed_test() {
     let folder = tempfile::tempdir().unwrap();
     let named = folder.path().join("folder");
     let mut test = Command::new(std::env::current_exe().unwrap());

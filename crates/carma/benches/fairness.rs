@@ -125,13 +125,13 @@ fn measure(socket: &Path) -> [Vec<Duration>; 3] {
     times
 }
 
-/// Clients of the busy user, until they are told to stop.
-struct Crowd {
+/// Clients of the busy user, until they are stopped.
+struct BusyClients {
     stop: Arc<AtomicBool>,
     clients: Vec<JoinHandle<usize>>,
 }
 
-impl Crowd {
+impl BusyClients {
     fn start(socket: &Path, jobs: Jobs, loads: &[Load]) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let client = |load: fn(&mut Client, &Jobs)| {
@@ -185,7 +185,7 @@ fn main() {
 
 /// Measures under some loads. The worst 99th percentile.
 fn under(socket: &Path, jobs: Jobs, name: &str, loads: &[Load], quiet: [Duration; 3]) -> Duration {
-    let crowd = Crowd::start(socket, jobs, loads);
+    let crowd = BusyClients::start(socket, jobs, loads);
     let clients = crowd.clients.len();
     let worst = percentiles(name, clients, socket, Some(quiet));
     let begin = Instant::now();

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         drain: Duration::from_secs(arguments.drain),
         driver,
         world,
-        program: std::env::current_exe().context("cannot say which program this is")?,
+        program: std::env::current_exe().context("cannot find the path of this program")?,
         launch_program: THIS_PROGRAM.into(),
     };
     match agent::run(setup)? {

@@ -57,10 +57,10 @@ pub(crate) fn backup(arguments: &BackupArguments, output: &mut impl Write) -> Re
 
 pub(crate) fn restore(arguments: &RestoreArguments, output: &mut impl Write) -> Result<()> {
     let store = arguments.folder.store();
-    let restored = put_back(&arguments.file, &store).context("nothing was restored")?;
+    let restored = put_back(&arguments.file, &store).context("the store was not restored")?;
     writeln!(output, "{}: {}", store.display(), content(restored.copied))?;
     if let Some(kept) = restored.kept {
-        writeln!(output, "the store of before is {}", kept.display())?;
+        writeln!(output, "the replaced store is {}", kept.display())?;
     }
     Ok(())
 }

@@ -243,13 +243,13 @@ mod tests {
             for (at, begin) in text.match_indices("carma ") {
                 let mut words = text[at + begin.len()..].split([' ', '`', ',', '.', ')', ';', ':']).take_while(|word| is_name(word));
                 let Some(word) = words.next().filter(|word| !word.is_empty()) else { continue };
-                let command = find(&root, word).unwrap_or_else(|| panic!("there is no `carma {word}`: {text}"));
+                let command = find(&root, word).unwrap_or_else(|| panic!("unknown command `carma {word}`: {text}"));
                 if let Some(next) = words.next().filter(|next| command.has_subcommands() && !next.is_empty()) {
-                    assert!(find(command, next).is_some(), "there is no `carma {word} {next}`: {text}");
+                    assert!(find(command, next).is_some(), "unknown command `carma {word} {next}`: {text}");
                 }
                 named += 1;
             }
         }
-        assert!(named > 100, "only {named} are named");
+        assert!(named > 100, "only {named} are given");
     }
 }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_fits_a_terminal() {
+    fn the_command_list_fits_a_terminal() {
         let help = grouped(Cli::command()).render_help().to_string();
         assert_eq!(help.lines().find(|line| line.chars().count() > WIDTH), None);
         insta::assert_snapshot!(help);

@@ -50,14 +50,14 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
             let gpu = choose_whole(&inventory, gpu)?;
             let plan = mig::prepare(&driver, &gpu.uuid, layout)?;
             if plan.steps.is_empty() {
-                writeln!(output, "nothing to do: it is cut like that")?;
+                writeln!(output, "nothing to do: it has this layout")?;
             }
             for step in &plan.steps {
                 writeln!(output, "{step}")?;
             }
             if !dry_run && !plan.steps.is_empty() {
                 if mps::serves(&world, gpu)? {
-                    bail!("an MPS daemon has the GPU: `carma mps stop --gpu {}` ends it", gpu.index);
+                    bail!("an MPS daemon uses the GPU: `carma mps stop --gpu {}` stops it", gpu.index);
                 }
                 write_instances(&mig::apply(&driver, &gpu.uuid, layout)?, output)?;
             }
@@ -69,10 +69,10 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
 fn show(driver: &Driver, gpu: &Gpu, output: &mut impl Write) -> Result<()> {
     let state = mig::list(driver, &gpu.uuid)?;
     let mode = match state.mode {
-        Mode::Unsupported => "cannot be cut into instances",
+        Mode::Unsupported => "cannot be partitioned into instances",
         Mode::Off => "is whole",
         Mode::On if state.instances.is_empty() => "is in MIG mode, without instances",
-        Mode::On => "is cut into",
+        Mode::On => "is partitioned into",
     };
     writeln!(output, "GPU {}  {} {mode}", gpu.index, gpu.name)?;
     write_instances(&state, output)?;

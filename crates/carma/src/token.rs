@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let user = &arguments.user;
-    ensure!(User::from_name(user)?.is_some(), "there is no user {user:?} on this machine");
+    ensure!(User::from_name(user)?.is_some(), "unknown user {user:?} on this machine");
     let secret = token::fresh()?;
     let line = format!("{user} {}", token::hash(&secret));
     if let Some(path) = &arguments.file {

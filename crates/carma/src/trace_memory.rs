@@ -69,9 +69,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         return dry_run.answer(Some(recorded), output);
     }
     if arguments.model.is_none() {
-        bail!("the script could not be dry-run; with --model FILE there would be an estimate from the model's description");
+        bail!("the dry run of the script failed; --model FILE gives an estimate from a description of the model");
     }
-    eprintln!("carma: the script could not be dry-run, so the answer is from the model's description");
+    eprintln!("carma: the dry run of the script failed; the answer is from the description of the model");
     dry_run.answer(None, output)
 }
 

@@ -808,8 +808,7 @@ export interface components {
         AttemptDetail: {
             /** @description Its number. */
             attempt: components["schemas"]["AttemptId"];
-            /** @description What the verdict is based on. */
-            because?: string | null;
+            blame?: null | components["schemas"]["Blame"];
             ended?: null | components["schemas"]["UnixMillis"];
             ending?: null | components["schemas"]["Ending"];
             energy?: null | components["schemas"]["Joules"];
@@ -820,10 +819,11 @@ export interface components {
             peaks: components["schemas"]["MiB"][];
             /** @description Where it runs or ran. */
             placement: components["schemas"]["Placement"];
+            /** @description What the verdict is based on. */
+            reason?: string | null;
             /** @description Mean utilisation of its devices. */
             utilisation: components["schemas"]["Utilisation"];
             verdict?: null | components["schemas"]["Verdict"];
-            whose?: null | components["schemas"]["Blame"];
         };
         /** @description One run of a job: a job that is retried has several, one at a time. */
         AttemptId: {
@@ -854,7 +854,7 @@ export interface components {
          * @description Who is to blame for the end of an attempt.
          * @enum {string}
          */
-        Blame: "job" | "neighbours" | "machine" | "orders";
+        Blame: "job" | "other_processes" | "hardware" | "stopped";
         /** @description How an attempt used more memory of a GPU than other jobs there could spare. */
         Borrowing: {
             /** @description Memory that it used beyond that. */
@@ -1041,7 +1041,7 @@ export interface components {
             /** @description The job, user or day. */
             of: components["schemas"]["EnergyOf"];
         };
-        /** @description What an estimator found out; what it left open stays as it was. */
+        /** @description The result of an estimator. Values that it left open do not change. */
         Estimate: {
             duration?: null | components["schemas"]["Seconds"];
             interference?: null | components["schemas"]["Interference"];
@@ -1147,7 +1147,7 @@ export interface components {
             obstacles: components["schemas"]["Obstacle"][];
             power?: null | components["schemas"]["Watts"];
             /** @description Memory reserved for jobs. */
-            promised: components["schemas"]["MiB"];
+            reserved: components["schemas"]["MiB"];
             /**
              * Format: int32
              * @description Degrees Celsius.
@@ -1181,7 +1181,7 @@ export interface components {
             /** @description The name of its job. */
             name?: string | null;
             /** @description Memory reserved for it. */
-            promised: components["schemas"]["MiB"];
+            reserved: components["schemas"]["MiB"];
             /** @description The name of its user. */
             user: string;
         };
@@ -1199,7 +1199,7 @@ export interface components {
             /** @description The name of the job. */
             name?: string | null;
             /** @description Memory reserved for it. */
-            promised: components["schemas"]["MiB"];
+            reserved: components["schemas"]["MiB"];
             /**
              * Format: double
              * @description Its share of the GPU's SMACT in the last sample. Jobs on a shared GPU get shares by what the driver reports per process, or equal ones.
@@ -1226,7 +1226,7 @@ export interface components {
             /** @description What the attempt is limited to there. */
             limits: components["schemas"]["Limits"];
             /** @description Memory reserved there. */
-            promised: components["schemas"]["MiB"];
+            reserved: components["schemas"]["MiB"];
         };
         /**
          * @description The order of jobs.
@@ -1268,7 +1268,7 @@ export interface components {
             /** @description Its name. */
             name: string;
         };
-        /** @description What an attempt did beside others, against what was predicted: factors on its pressure and its sensitivity. */
+        /** @description Observed divided by predicted interference of an attempt: factors on its pressure and its sensitivity. */
         Interference: {
             /**
              * Format: double
@@ -1429,7 +1429,7 @@ export interface components {
             /** @description A user requeues the job. */
             body: components["schemas"]["ByUser"];
             /** @enum {string} */
-            kind: "requeue_asked";
+            kind: "requeue_requested";
         } | {
             /** @description A user changes the job. */
             body: {
@@ -1478,11 +1478,11 @@ export interface components {
                  * @description Its number.
                  */
                 attempt: number;
+                blame?: null | components["schemas"]["Blame"];
                 /** @description What the verdict is based on. */
-                because: string;
+                reason: string;
                 /** @description How it ended. */
                 verdict: components["schemas"]["Verdict"];
-                whose?: null | components["schemas"]["Blame"];
             };
             /** @enum {string} */
             kind: "ended";
@@ -1532,7 +1532,7 @@ export interface components {
                 text: string;
             };
             /** @enum {string} */
-            kind: "not_told";
+            kind: "notification_failed";
         } | {
             /** @description Something happened to the machine. */
             body: {
@@ -1557,7 +1557,7 @@ export interface components {
          * @description A job.
          */
         JobId: number;
-        /** @description How far a job is, and what is predicted of it. What has no basis is unset. */
+        /** @description The progress of a job, and its predicted times. Values without a basis are unset. */
         JobPrediction: {
             /** @description What its length is based on: `its progress and 3 earlier runs of this command`. */
             basis?: string | null;
@@ -1605,7 +1605,7 @@ export interface components {
             retries?: components["schemas"]["RetryBudget"];
             /** @description When it may start. */
             schedule?: components["schemas"]["Schedule"];
-            /** @description It runs the code as it was when submitted: the git work tree is copied. */
+            /** @description It runs the code of the time of submission: the git work tree is copied. */
             snapshot?: boolean;
             umask?: null | components["schemas"]["Umask"];
         };
@@ -1659,8 +1659,8 @@ export interface components {
         };
         /** @description Why a job was launched where it was. */
         LaunchReason: {
+            kind?: null | components["schemas"]["PlacementKind"];
             passed?: null | components["schemas"]["JobId"];
-            way?: null | components["schemas"]["PlacementKind"];
         };
         /** @description What becomes of a time limit. */
         LimitChange: "keep" | "remove" | {
@@ -1842,7 +1842,7 @@ export interface components {
             /** @enum {string} */
             obstacle: "stale";
         } | {
-            /** @description The newcomer. */
+            /** @description The new job. */
             behind: components["schemas"]["AttemptId"];
             /** @enum {string} */
             obstacle: "gate_closed";
@@ -1922,10 +1922,10 @@ export interface components {
             /** @description When there will be none left. */
             until: components["schemas"]["Time"];
         } | {
-            /** @description That one. */
-            from: components["schemas"]["JobId"];
             /** @enum {string} */
-            obstacle: "kept_apart";
+            obstacle: "interfered_before";
+            /** @description That job. */
+            with: components["schemas"]["JobId"];
         } | {
             /** @enum {string} */
             obstacle: "utilisation_sum";
@@ -1975,7 +1975,7 @@ export interface components {
              * @description Its run time over its time alone, in percent.
              */
             percent: number;
-            whom?: null | components["schemas"]["JobId"];
+            slowed?: null | components["schemas"]["JobId"];
         } | {
             /**
              * Format: int32
@@ -1986,7 +1986,7 @@ export interface components {
             obstacle: "little_gain";
             /**
              * Format: int32
-             * @description What it would add, in percent of a job that has its GPU for itself; negative where total progress would fall.
+             * @description The added progress, in percent of a job alone on a GPU; negative if total progress would fall.
              */
             percent: number;
         } | {
@@ -2054,7 +2054,7 @@ export interface components {
             /** @description That job. */
             head: components["schemas"]["JobId"];
             /** @enum {string} */
-            obstacle: "host_kept";
+            obstacle: "host_reserved_for_head";
         } | {
             /** @enum {string} */
             obstacle: "mps_other_user";
@@ -2079,16 +2079,16 @@ export interface components {
             obstacle: "reserved_for_head";
         } | {
             /** @enum {string} */
-            obstacle: "left_to_others";
+            obstacle: "reserved_for_fair_share";
         } | {
             /** @enum {string} */
-            obstacle: "host_left_to_others";
+            obstacle: "host_reserved_for_fair_share";
         } | {
-            /** @description What they may. */
+            /** @description The power budget. */
             budget: components["schemas"]["Watts"];
             /** @enum {string} */
             obstacle: "power_budget";
-            /** @description What they would draw, with what is kept for a job before it. */
+            /** @description Their predicted power, with the power reserved for an earlier job. */
             predicted: components["schemas"]["Watts"];
         } | {
             /** @enum {string} */
@@ -2276,7 +2276,7 @@ export interface components {
         Pool: {
             /**
              * Format: int32
-             * @description Pilots that failed since the last one that connected.
+             * @description Failed pilots since the last one connected.
              */
             failures?: number;
             /** @description Why the last one failed. */
@@ -2409,7 +2409,7 @@ export interface components {
             ours: number;
             /**
              * Format: double
-             * @description What the head's group has had and is about to have.
+             * @description Past and predicted use of the head's group.
              */
             theirs: number;
         } | {
@@ -2422,7 +2422,7 @@ export interface components {
             ours: number;
             /**
              * Format: double
-             * @description What the head's user has had and is about to have.
+             * @description Past and predicted use of the head's user.
              */
             theirs: number;
         } | {
@@ -2553,7 +2553,7 @@ export interface components {
         RequeueReason: {
             /** @description Its attempt ended this way, and it is tried again. */
             after: components["schemas"]["Verdict"];
-        } | "requested" | "slot_over" | "moved" | "server_ending" | "borrowed" | "hung";
+        } | "requested" | "time_slice_over" | "moved" | "server_ending" | "borrowed" | "hung";
         /** @description The resources of a job. */
         Resources: {
             /**
@@ -2689,7 +2689,7 @@ export interface components {
          * @description A server; most sites have one.
          */
         ServerId: number;
-        /** @description The rules of decisions; keys that are left out are those of the preset. */
+        /** @description The scheduling settings. Keys that are left out have the values of the preset. */
         Settings: {
             /** @description Which jobs may share a GPU. */
             admission?: {
@@ -2765,10 +2765,10 @@ export interface components {
                 /** @description The next job may join a GPU after the last one has been observed for longer than this. */
                 observe?: number;
                 /** @description The gate opens this long after a launch even if the job never appeared on the GPU. 0: never. */
-                patience?: number;
+                timeout?: number;
             };
             /** @description Jobs that hold a GPU without using it. */
-            idle_holders?: {
+            idle_jobs?: {
                 /** @description A job is idle while its GPUs are below this SM activity, or below this utilisation where SM activity is not measured. */
                 below?: number;
                 /** @description An idle job is flagged after this long. 0: never. */
@@ -2819,14 +2819,14 @@ export interface components {
                 ageing?: number;
                 /** @description Number of jobs behind a waiting head that are considered for backfill. 0: strictly in order. */
                 backfill?: number;
-                /** @description Under fair share, GPUs are left free for users below their share who had a job within this time. 0: none. */
-                courtesy?: number;
                 /** @description The longest job is next once all other work per GPU is less than this many times its own. 0: never. */
                 critical?: number;
                 /** @description GPUs are kept for the longest job if they are predicted to be free for it within this share of its length, times the GPUs that it leaves to others for each of its own. Less, the more other work there is. 0: never. */
                 drain?: number;
                 /** @description Users take turns by their recent usage, not by their number of jobs. */
                 fair_share?: boolean;
+                /** @description Under fair share, GPUs are left free for users below their share who had a job within this time. 0: none. */
+                fair_share_reserve?: number;
                 /** @description Time between asking a job to stop and killing it. */
                 grace?: number;
                 /** @description Half-life of a user's past usage under fair share. */
@@ -2892,7 +2892,7 @@ export interface components {
                 utilisation?: number;
             };
             /** @description Time slices. */
-            slots?: {
+            time_slices?: {
                 /** @description A job that can checkpoint is preempted after this long if other jobs wait for its GPUs. 0: never. */
                 length?: number;
             };
@@ -2911,7 +2911,7 @@ export interface components {
                 stale_after?: number;
             };
         };
-        /** @description A user in a group. Among users with waiting jobs, the group with the lowest standing is next, and in it the user with the lowest. */
+        /** @description A user in a group. Among users with waiting jobs, the group with the lowest usage per share is next, and in it the user with the lowest. */
         ShareRow: {
             /**
              * Format: double
@@ -2944,22 +2944,22 @@ export interface components {
              * Format: double
              * @description The same for the group.
              */
-            group_standing: number;
+            group_usage_per_share: number;
             /**
              * Format: double
              * @description The configured share within the group.
              */
             share: number;
             /**
-             * Format: double
-             * @description Used and committed GPU-seconds, divided by the share.
-             */
-            standing: number;
-            /**
              * Format: int32
              * @description The user.
              */
             uid: number;
+            /**
+             * Format: double
+             * @description Used and committed GPU-seconds, divided by the share.
+             */
+            usage_per_share: number;
             /** @description The user's name; the number, if the manager's host does not know the user. */
             user?: string;
         };
@@ -3050,6 +3050,8 @@ export interface components {
             emulated: boolean;
             /** @description The last warnings and errors of its log, the latest last. */
             errors?: components["schemas"]["LoggedError"][];
+            /** @description A description of its GPUs. */
+            gpu_source: string;
             /**
              * Format: int32
              * @description Number of GPUs.
@@ -3079,6 +3081,8 @@ export interface components {
              * @description Number of pools of pilots.
              */
             pools?: number;
+            /** @description Problems for the operator: a full disk, a host short of memory, a lost GPU. */
+            problems: string[];
             /**
              * Format: int32
              * @description Number of servers of agents.
@@ -3091,17 +3095,13 @@ export interface components {
             speed: number;
             /** @description When it was started. */
             started: components["schemas"]["UnixMillis"];
-            /** @description Problems for the operator: a full disk, a host short of memory, a lost GPU. */
-            troubles: string[];
             /** @description Time since the start. */
             up: components["schemas"]["Seconds"];
             /** @description Its version. */
             version: string;
-            /** @description A description of its GPUs. */
-            world: string;
         };
         /** @description Why a running attempt is stopped. */
-        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died" | "server_ending" | "hanging" | {
+        StopReason: "cancelled" | "time_limit" | "requeued" | "time_slice_over" | "moved" | "gpu_lost" | "mps_server_died" | "server_ending" | "hanging" | {
             /** @description It borrows memory that is reserved for other jobs; it is to run again with more. */
             borrows: components["schemas"]["Borrowing"];
         };
@@ -3211,7 +3211,7 @@ export interface components {
             /** @description The fair share, in each group of the user; empty without fair share. */
             shares: components["schemas"]["ShareRow"][];
         };
-        /** @description How busy a GPU is, by metric, as far as known. */
+        /** @description Utilisation of a GPU by metric, where known. */
         Utilisation: {
             /**
              * Format: double
@@ -3239,7 +3239,7 @@ export interface components {
              */
             tensor?: number;
         };
-        /** @description How busy a GPU was, by metric: a column each. */
+        /** @description Utilisation of a GPU over time: one column per metric. */
         UtilisationOverTime: {
             drama?: (null | number)[];
             gpu?: (null | number)[];
@@ -3338,15 +3338,15 @@ export interface components {
         } | {
             /** @description How many jobs are before it. */
             ahead: number;
-            because?: null | components["schemas"]["Precedence"];
             /** @description The head of the queue. */
             head: components["schemas"]["JobId"];
+            precedence?: null | components["schemas"]["Precedence"];
             /** @enum {string} */
             reason: "behind";
         };
         /**
          * Format: double
-         * @description Electrical power in watts.
+         * @description Power in watts.
          */
         Watts: number;
         /** @description The real run of the jobs, and simulated runs. */

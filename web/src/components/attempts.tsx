@@ -6,7 +6,11 @@ import { Elapsed, EndingBadge, GpuLinks, When } from "./marks";
 import { type ColumnOf, ROOMY, Table } from "./table";
 
 /** Who caused the end, where it was not the job itself. */
-const CAUSES: Record<string, string> = { neighbours: "caused by other jobs on the GPU", machine: "hardware fault", orders: "on request" };
+const CAUSES: Record<string, string> = {
+  other_processes: "caused by other jobs on the GPU",
+  hardware: "hardware fault",
+  stopped: "on request",
+};
 
 const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
   { name: "Attempt", cell: ({ attempt }) => attempt.number },
@@ -19,7 +23,7 @@ const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
   },
   {
     name: "Reserved",
-    cell: ({ placement }) => placement.devices.map(({ promised }) => memory(promised)).join(", ") || UNKNOWN,
+    cell: ({ placement }) => placement.devices.map(({ reserved }) => memory(reserved)).join(", ") || UNKNOWN,
     number: true,
   },
   {
@@ -36,11 +40,11 @@ const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
   {
     name: "Result",
     room: ROOMY,
-    cell: ({ ending, because, whose }) =>
+    cell: ({ ending, reason, blame }) =>
       ending ? (
         <span class="reason">
-          <EndingBadge ending={ending} /> {because}
-          {whose && CAUSES[whose] && <span class="quiet"> ({CAUSES[whose]})</span>}
+          <EndingBadge ending={ending} /> {reason}
+          {blame && CAUSES[blame] && <span class="quiet"> ({CAUSES[blame]})</span>}
         </span>
       ) : (
         ""

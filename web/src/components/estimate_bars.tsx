@@ -39,7 +39,7 @@ function expectedRow({ expected, upper, declared, parts }: EstimateDetail): Row[
 }
 
 function attemptRow({ attempt, placement, peaks }: AttemptDetail): Row {
-  const reserved = Math.max(0, ...placement.devices.map(device => device.promised));
+  const reserved = Math.max(0, ...placement.devices.map(device => device.reserved));
   const peak = Math.max(0, ...peaks);
   const over = peak > reserved;
   return {

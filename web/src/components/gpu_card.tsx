@@ -71,7 +71,7 @@ function GpuFigures({ gpu, samples, dense }: CardProps) {
           {memory(gpu.memory_used)} <span class="quiet">of {memory(gpu.memory)}</span>
         </span>
         {gpu.throttling && gpu.throttling.length > 0 && <Badge tone="memory">throttled: {gpu.throttling.join(", ")}</Badge>}
-        {!dense && gpu.promised > 0 && <span class="quiet">{memory(gpu.promised)} reserved</span>}
+        {!dense && gpu.reserved > 0 && <span class="quiet">{memory(gpu.reserved)} reserved</span>}
       </p>
       {metric && (
         <div class="gpu-activity">

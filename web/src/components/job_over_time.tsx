@@ -113,7 +113,7 @@ function Charts({ history, attempt }: { history: GpuHistory; attempt: AttemptId 
   const colour = useJobColour()(attempt.job) ?? "var(--neutral)";
   const { at, memory: column, steps } = memoryOf(history, stay);
   const Line = steps ? StepCurve : Curve;
-  const reserved = stay?.promised ?? 0;
+  const reserved = stay?.reserved ?? 0;
   const peak = column.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
   const top = Math.max(reserved, peak, 100) * 1.1;
   return (

@@ -7,7 +7,7 @@ import { useJobColour } from "../live/colours";
 /** The text for screen readers. */
 function memoryText(gpu: GpuDetail): string {
   const jobs = gpu.tenants.map(({ attempt, array, memory: has }) => `job ${jobNumber(attempt.job, array)} ${memory(has)}`);
-  return `${memory(gpu.memory_used)} of ${memory(gpu.memory)} in use, ${memory(gpu.promised)} reserved${jobs.length > 0 ? `: ${jobs.join(", ")}` : ""}`;
+  return `${memory(gpu.memory_used)} of ${memory(gpu.memory)} in use, ${memory(gpu.reserved)} reserved${jobs.length > 0 ? `: ${jobs.join(", ")}` : ""}`;
 }
 
 export function MemoryBar({ gpu }: { gpu: GpuDetail }) {
@@ -21,7 +21,7 @@ export function MemoryBar({ gpu }: { gpu: GpuDetail }) {
         <span key={attempt.job} class="part" style={{ width: share(has ?? 0), background: jobColour(attempt.job) ?? "var(--neutral)" }} />
       ))}
       {others > 0 && <span class="part others" style={{ width: share(others) }} />}
-      {gpu.promised > 0 && <span class="reserved" style={{ left: `min(${share(gpu.promised)}, calc(100% - 2px))` }} />}
+      {gpu.reserved > 0 && <span class="reserved" style={{ left: `min(${share(gpu.reserved)}, calc(100% - 2px))` }} />}
     </div>
   );
 }

@@ -68,7 +68,7 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
             stay.user,
             exactly(stay.launched),
             stay.ended ? exactly(stay.ended) : "running",
-            memory(stay.promised),
+            memory(stay.reserved),
             stay.ending?.brief ?? UNKNOWN,
           ]),
       }}

@@ -42,7 +42,7 @@ export function Verdict({ job, attempt, mayRead }: { job: number; attempt: Attem
       <h2 id="verdict-title">
         Attempt {number} {attempt.ending?.text}
       </h2>
-      {attempt.because && <p>Reason: {attempt.because}</p>}
+      {attempt.reason && <p>Reason: {attempt.reason}</p>}
       {lines && (
         <>
           <p>Last lines of {lines.of}:</p>

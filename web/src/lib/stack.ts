@@ -41,9 +41,9 @@ export function heightAt({ start, edges }: Layer, index: number): number {
 
 /** Total reserved memory, from each of these times on. */
 export function reservedSteps(stays: readonly GpuStay[], since: number, until: number): { at: number; reserved: number }[] {
-  const changes = stays.flatMap(({ launched, ended, promised }) => [
-    { at: Math.max(launched, since), change: promised },
-    ...(ended ? [{ at: ended, change: -promised }] : []),
+  const changes = stays.flatMap(({ launched, ended, reserved }) => [
+    { at: Math.max(launched, since), change: reserved },
+    ...(ended ? [{ at: ended, change: -reserved }] : []),
   ]);
   const inside = changes.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at);
   const steps = [{ at: since, reserved: 0 }];

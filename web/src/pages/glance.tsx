@@ -42,9 +42,9 @@ function ManagerFacts({ status }: { status: Status }) {
   const condition = status.draining ? "draining, starts no more jobs" : status.observes ? "observing, starts no jobs" : "active";
   return (
     <section aria-label="Manager">
-      {status.troubles.length > 0 && (
+      {status.problems.length > 0 && (
         <ul class="notice bad" aria-label="Problems">
-          {status.troubles.map(trouble => (
+          {status.problems.map(trouble => (
             <li key={trouble}>{trouble}</li>
           ))}
         </ul>

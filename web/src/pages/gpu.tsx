@@ -86,7 +86,7 @@ function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
           <Fact name="Memory">
             {memory(gpu.memory_used)} of {memory(gpu.memory)}
           </Fact>
-          <Fact name="Reserved">{memory(gpu.promised)}</Fact>
+          <Fact name="Reserved">{memory(gpu.reserved)}</Fact>
           <Fact name="Free to reserve">{memory(gpu.available)}</Fact>
           <Fact name={metrics.map(({ label }) => label).join(", ")}>
             {metrics.map(({ id }) => percent(gpu.utilisation[id])).join(", ")}
@@ -115,7 +115,7 @@ const TENANTS: ColumnOf<GpuTenant>[] = [
   { name: "User", cell: ({ user }) => user, order: ({ user }) => user },
   { name: "Attempt", cell: ({ attempt }) => attempt.number, number: true },
   { name: "Used", cell: tenant => memory(tenant.memory), order: tenant => tenant.memory ?? 0, number: true },
-  { name: "Reserved", cell: ({ promised }) => memory(promised), order: ({ promised }) => promised, number: true },
+  { name: "Reserved", cell: ({ reserved }) => memory(reserved), order: ({ reserved }) => reserved, number: true },
   { name: "Borrowed", cell: ({ borrowed }) => memory(borrowed), order: ({ borrowed }) => borrowed ?? 0, number: true },
   { name: "Limit", cell: ({ limit }) => memory(limit), order: ({ limit }) => limit ?? 0, number: true },
   { name: "SMACT", cell: ({ smact }) => percent(smact), order: ({ smact }) => smact ?? 0, number: true },

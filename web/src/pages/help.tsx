@@ -35,7 +35,7 @@ export function Help() {
         {status && (
           <dl class="facts">
             <Fact name="Version">{status.version}</Fact>
-            <Fact name="GPUs">{status.world}</Fact>
+            <Fact name="GPUs">{status.gpu_source}</Fact>
             <Fact name="Up">{duration(upFor(status))}</Fact>
             <Fact name="Time of the manager">{exactly(now)}</Fact>
           </dl>

@@ -148,7 +148,7 @@ function Answered({ answer }: { answer: Answer }): ComponentChildren {
 }
 
 function ForecastView({ forecast: { estimate, placement, why } }: { forecast: Forecast }) {
-  const reserved = placement?.devices[0]?.promised;
+  const reserved = placement?.devices[0]?.reserved;
   return (
     <section aria-labelledby="forecast-title">
       <h2 id="forecast-title">Preview</h2>

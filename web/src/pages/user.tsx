@@ -89,7 +89,7 @@ function FairShare({ share }: { share: ShareRow | undefined }) {
           <Fact name="Share of the group">{figures(share.group_share)}</Fact>
           <Fact name="Recent GPU-hours (older ones count less)">{gpuHours(share.gpu_seconds)}</Fact>
           <Fact name="GPUs in use now">{figures(share.gpus)}</Fact>
-          <Fact name="GPU-hours per share (lowest starts first)">{gpuHours(share.standing)}</Fact>
+          <Fact name="GPU-hours per share (lowest starts first)">{gpuHours(share.usage_per_share)}</Fact>
         </dl>
       ) : (
         <p class="quiet">Fair share is off, or this user has not used GPUs yet.</p>

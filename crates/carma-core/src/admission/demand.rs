@@ -41,7 +41,7 @@ pub(crate) struct Demand<'a> {
     pub(crate) whenever: bool,
     /// Its part in interference, computed when needed: most jobs fail the memory check before.
     pub(crate) profile: OnceCell<InterferenceProfile>,
-    /// What it adds to power draw, and what that may come to; unset where there is no budget.
+    /// Its added power, and the limit; unset without a budget.
     pub(crate) power: Option<PowerDemand>,
     /// The mode it requests, where GPUs may be switched to that.
     pub(crate) switch: Option<SharingMode>,
@@ -54,7 +54,7 @@ pub(crate) struct PowerDemand {
     pub(crate) budget: Watts,
 }
 
-/// The needs of all ranks. Most jobs have one rank, and a decision looks at many jobs: one rank costs no allocation.
+/// The needs of all ranks. Most jobs have one rank, and a decision considers many jobs: one rank costs no allocation.
 #[derive(Debug, Clone)]
 pub(crate) enum Ranks {
     One([RankNeed; 1]),
@@ -91,7 +91,7 @@ pub(crate) struct RankNeed {
     pub(crate) alone: MiB,
     /// Memory reserved for it there.
     pub(crate) reserved: ReservedMemory,
-    /// What it is known to need, where an enforced limit would do no harm.
+    /// Its known need, if an enforced limit does no harm.
     pub(crate) known: Option<MiB>,
     /// Nothing is known about its memory: what is reserved is a guess.
     pub(crate) unknown: bool,

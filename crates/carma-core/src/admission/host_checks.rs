@@ -34,7 +34,7 @@ pub(crate) fn host_takes(question: &JobQuestion<'_>, server: &Server) -> bool {
 pub(crate) fn host_obstacles(question: &JobQuestion<'_>, server: &Server) -> impl Iterator<Item = Obstacle> + use<> {
     let HostClaim { cores, memory } = question.demand.host;
     let (free, all) = (server.host_unbooked(), server.host_total());
-    let available = server.host.available().unwrap_or(HostClaim::UNCOUNTED.memory);
+    let available = server.host.available().unwrap_or(HostClaim::UNLIMITED.memory);
     let short_of_cores = (cores > free.cores).then_some(Obstacle::HostCores { needed: cores, free: free.cores, all: all.cores });
     let short_of_memory = (memory > free.memory).then_some(Obstacle::HostMemory { needed: memory, free: free.memory, all: all.memory });
     let in_use = (memory > available).then_some(Obstacle::HostMemoryInUse { needed: memory, available });
@@ -54,7 +54,7 @@ fn kept(question: &JobQuestion<'_>, server: &Server, room: HostClaim) -> Option<
         // A job may take all of what the other does not claim.
         let short = claim.cores > 0 && kept.cores > left.cores || claim.memory.0 > 0 && kept.memory > left.memory;
         if short {
-            return Some(Obstacle::HostKept { head });
+            return Some(Obstacle::HostReservedForHead { head });
         }
         left = left.without(kept);
     }

@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::fair_share::ReserveBound;
 use crate::job::JobSpec;
 use crate::obstacle::{Obstacle, PlacementKind};
-use crate::policy::{Encounter, Order, Score};
+use crate::policy::{Order, Score, SharingPair};
 use crate::sharing::{CollocationMode, RequestedMode};
 use crate::tenant::Tenant;
 use crate::{DeviceId, JobId};
@@ -81,7 +81,7 @@ fn mode(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 pub(crate) fn mode_objection(spec: &JobSpec, device: &Device) -> Option<Obstacle> {
     let wanted = spec.mode;
     match (wanted, device.spec.mode) {
-        // Its mode before it was partitioned does not say how it is made whole.
+        // The mode before it was partitioned does not determine the mode after joining.
         (RequestedMode::Mps, _) if device.partitioned => Some(Obstacle::WrongMode { wanted }),
         (_, CollocationMode::Mig) if spec.gpus > 1 => Some(Obstacle::MigIsSingle),
         (RequestedMode::Streams, CollocationMode::Mps { exclusive_process: true }) => Some(Obstacle::MpsClientsOnly),
@@ -115,7 +115,7 @@ impl JobQuestion<'_> {
         self.kept.iter().filter(|kept| kept.head != self.demand.spec.id)
     }
 
-    /// What a policy that predicts makes of the job beside those on a device.
+    /// The prediction of a policy for the job beside those on a device.
     pub(crate) fn predict(&self, device: &Device) -> Option<Result<Score, Obstacle>> {
         self.predict_beside(device, &device.tenants)
     }
@@ -124,7 +124,7 @@ impl JobQuestion<'_> {
     pub(crate) fn predict_beside(&self, device: &Device, tenants: &[Tenant]) -> Option<Result<Score, Obstacle>> {
         let Order::Predicted(prediction) = self.config.mapping.policy.order else { return None };
         let mode = device.spec.mode;
-        Some((prediction.of)(&Encounter {
+        Some((prediction.of)(&SharingPair {
             newcomer: self.demand.profile(),
             mode,
             tenants,
@@ -138,7 +138,7 @@ impl JobQuestion<'_> {
 
 fn apart(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
     let on_it = |job: &&JobId| device.tenants.iter().any(|tenant| tenant.attempt.job == **job);
-    q.demand.apart_from.iter().find(on_it).map(|from| Obstacle::KeptApart { from: *from })
+    q.demand.apart_from.iter().find(on_it).map(|with| Obstacle::InterferedBefore { with: *with })
 }
 
 fn reserved(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {

@@ -57,13 +57,13 @@ impl HeadReservation {
 
     /// What keeps a later job off a device, if anything: it may pass only where it is gone in time.
     pub(crate) fn objection(&self, device: DeviceId, ends: JobEnd) -> Option<Obstacle> {
-        // A GPU that is kept is kept with its instances: it is made whole when they are free.
+        // A reserved GPU is reserved with its instances: they are joined when they are free.
         let whole = DeviceId { instance: None, ..device };
         let kept = self.devices.binary_search(&device).is_ok() || device != whole && self.devices.binary_search(&whole).is_ok();
         (kept && !self.gone_in_time(ends)).then_some(Obstacle::ReservedForHead { head: self.head, from: self.from })
     }
 
-    /// What a later job has to leave of a server's host. The head may find its GPUs sooner than its cores or memory; a job
+    /// The part of a server's host that a later job must leave. The head may get its GPUs sooner than its cores or memory; a job
     /// that is gone by then is gone in time all the same.
     pub(crate) fn kept_of_host(&self, server: ServerId, ends: JobEnd) -> HostClaim {
         let kept = self.devices.iter().any(|device| device.server() == server) && !self.gone_in_time(ends);

@@ -1,6 +1,6 @@
 //! Servers that end at a known time: a job that cannot checkpoint starts only where it can also end.
 //!
-//! Time closes such servers without an event, so nothing of this is cached. What is kept of many servers is only when the last one ends.
+//! Time closes such servers without an event, so nothing of this is cached. Of many servers, only the end of the last one is stored.
 
 use super::Demand;
 use crate::fleet::{Server, Summary};

@@ -43,7 +43,7 @@ section! {
         confirmed: Seconds [0.0..=3600.0] = Seconds::from_secs(30), Carma: Seconds::from_secs(20);
         // Twice the longest published delay from launch to first GPU activity.
         /// The gate opens this long after a launch even if the job never appeared on the GPU. 0: never.
-        patience: ZeroIsNone<Seconds> [0.0..=86_400.0] = None, Standard: Some(Seconds::from_secs(120));
+        timeout ("patience"): ZeroIsNone<Seconds> [0.0..=86_400.0] = None, Standard: Some(Seconds::from_secs(120));
     }
 }
 
@@ -71,6 +71,6 @@ impl GateConfig {
     /// When the gate behind a launched job opens; `None`: not before the job is observed.
     pub(crate) fn opens_after(&self, launched_at: Time, seen_at: Option<Time>) -> Option<Time> {
         let observed = seen_at.map(|seen| seen + self.observe + Seconds::TICK);
-        observed.or_else(|| self.patience.map(|patience| launched_at + patience))
+        observed.or_else(|| self.timeout.map(|timeout| launched_at + timeout))
     }
 }

@@ -6,7 +6,7 @@
 mod admission;
 mod correction;
 mod enforce;
-mod idle_holders;
+mod idle_jobs;
 mod modes;
 mod mps;
 mod power;
@@ -20,7 +20,7 @@ mod window;
 pub use admission::*;
 pub use correction::*;
 pub use enforce::*;
-pub use idle_holders::*;
+pub use idle_jobs::*;
 pub use modes::*;
 pub use mps::*;
 pub use power::*;
@@ -41,7 +41,7 @@ use crate::risk::{RiskWeights, Screen};
 
 /// Declares [`Settings`] and [`Config`] over the sections.
 macro_rules! sections {
-    ($preset_doc:literal, $aim_doc:literal, $policy_doc:literal; $($(#[doc = $doc:literal])+ $key:ident: $section:ident,)+) => {
+    ($preset_doc:literal, $aim_doc:literal, $policy_doc:literal; $($(#[doc = $doc:literal])+ $key:ident $(($old:literal))?: $section:ident,)+) => {
         /// A configuration as written: any of the keys, over a preset. Every value is checked before it counts.
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
@@ -55,7 +55,7 @@ macro_rules! sections {
             #[doc = $policy_doc]
             #[serde(skip_serializing_if = "Option::is_none")]
             pub policy: Option<String>,
-            $($(#[doc = $doc])+ #[serde(skip_serializing_if = "Option::is_none")] pub $key: Option<<$section as Setting>::Written>,)+
+            $($(#[doc = $doc])+ #[serde($(alias = $old,)? skip_serializing_if = "Option::is_none")] pub $key: Option<<$section as Setting>::Written>,)+
         }
 
         /// Every value that decisions depend on. Made from [`Settings`], which are checked, or from a [`Preset`].
@@ -80,10 +80,16 @@ macro_rules! sections {
         impl Settings {
             /// Every key, in the order in which they are shown.
             pub const KEYS: &'static [KeyInfo] = &[
-                KeyInfo { name: "preset", doc: $preset_doc, kind: <Preset as Setting>::KIND, range: None },
-                KeyInfo { name: "aim", doc: $aim_doc, kind: <Aim as Setting>::KIND, range: None },
-                KeyInfo { name: "policy", doc: $policy_doc, kind: Kind::Other("a policy"), range: None },
-                $(KeyInfo { name: stringify!($key), doc: concat!($($doc),+), kind: <$section as Setting>::KIND, range: None },)+
+                KeyInfo { name: "preset", formerly: None, doc: $preset_doc, kind: <Preset as Setting>::KIND, range: None },
+                KeyInfo { name: "aim", formerly: None, doc: $aim_doc, kind: <Aim as Setting>::KIND, range: None },
+                KeyInfo { name: "policy", formerly: None, doc: $policy_doc, kind: Kind::Other("a policy"), range: None },
+                $(KeyInfo {
+                    name: stringify!($key),
+                    formerly: $crate::section!(@formerly [$($old)?]),
+                    doc: concat!($($doc),+),
+                    kind: <$section as Setting>::KIND,
+                    range: None,
+                },)+
             ];
 
             /// The configuration that these settings make, or all mistakes in them.
@@ -108,7 +114,7 @@ macro_rules! sections {
                     }
                 }
                 $(if let Some(written) = &self.$key {
-                    let key = &KeyInfo { name: stringify!($key), doc: "", kind: <$section as Setting>::KIND, range: None };
+                    let key = &KeyInfo { name: stringify!($key), formerly: None, doc: "", kind: <$section as Setting>::KIND, range: None };
                     let read = check.inside(key.name, |check| $section::read(written, Some(&config.$key), key, check));
                     config.$key = read.unwrap_or(config.$key);
                 })+
@@ -167,11 +173,11 @@ sections! {
     /// Predictions for jobs that share a GPU, and their limits.
     forecast: ForecastConfig,
     /// Time slices.
-    slots: TimeSliceConfig,
+    time_slices ("slots"): TimeSliceConfig,
     /// Correction of placements that turn out badly.
     correction: CorrectionConfig,
     /// Jobs that hold a GPU without using it.
-    idle_holders: IdleHolderConfig,
+    idle_jobs ("idle_holders"): IdleJobConfig,
     /// Power.
     power: PowerConfig,
     /// Sharing modes: idle GPUs are switched where that is predicted to pay.
@@ -195,5 +201,5 @@ fn preset_for(policy: Option<&str>) -> Preset {
 /// The policies that may be named.
 fn policies() -> String {
     let names: Vec<&str> = POLICIES.iter().map(|policy| policy.name).collect();
-    format!("one of {}, with est- or or- before it if wanted", names.join(", "))
+    format!("one of {}, optionally with the prefix est- or or-", names.join(", "))
 }

@@ -24,7 +24,7 @@ impl ModeConfig {
         self.allowed.contains(&mode)
     }
 
-    /// Whether a GPU with MIG instances may be made whole again: only where it could also be divided.
+    /// Whether the MIG instances of a GPU may be joined again: only where it could also be partitioned.
     pub(crate) fn joins(&self) -> bool {
         self.allows(SharingMode::Mig) && (self.allows(SharingMode::Streams) || self.allows(SharingMode::Mps))
     }

@@ -19,7 +19,7 @@ section! {
         /// Half-life of a user's past usage under fair share.
         half_life: Seconds [60.0..=31_536_000.0] = Seconds::from_secs(7 * 86_400);
         /// Under fair share, GPUs are left free for users below their share who had a job within this time. 0: none.
-        courtesy: Seconds [0.0..=31_536_000.0] = Seconds::from_secs(14_400);
+        fair_share_reserve ("courtesy"): Seconds [0.0..=31_536_000.0] = Seconds::from_secs(14_400);
         /// Users and groups with a share other than 1.
         shares: Shares = Shares::default();
         /// Number of jobs behind a waiting head that are considered for backfill. 0: strictly in order.

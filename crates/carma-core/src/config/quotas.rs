@@ -98,7 +98,7 @@ impl Setting for UserQuotas {
                 memory: limit("memory", *memory, MOST_MEMORY).map(|limit| MiB(limit as u64)),
             };
             if users.insert(UserId(*uid), own).is_some() {
-                check.refuse_item(index, "uid", uid, "each user once");
+                check.refuse_item(index, "uid", uid, "a list with each user at most once");
             }
         }
         Some(Self(users))
@@ -180,7 +180,7 @@ impl Quota {
         *self != Self::default()
     }
 
-    /// What a job cannot have beside what is used already, if anything. What it does not need cannot be too much.
+    /// The quota that a job would exceed beside the present use, if any. A resource that it does not need cannot exceed a quota.
     pub(crate) fn objection(&self, needed: QuotaUse, used: QuotaUse) -> Option<OverQuota> {
         let sum = used + needed;
         let jobs = self.jobs.filter(|limit| sum.jobs > *limit);
@@ -219,12 +219,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_job_does_not_need_cannot_be_too_much() {
+    fn unneeded_resources_are_never_too_large() {
         let quota = Quota { jobs: Some(3), gpus: Some(2), memory: None };
         let of = |jobs, gpus| QuotaUse { jobs, gpus, memory: MiB(9) };
         assert_eq!(quota.objection(of(1, 2), of(2, 0)), None);
         assert_eq!(quota.objection(of(1, 1), of(2, 2)), Some(OverQuota::Gpus { needed: 1, limit: 2, used: 2 }));
-        assert_eq!(quota.objection(of(1, 0), of(2, 5)), None, "it wants no GPU, and a lowered quota stops no running job");
+        assert_eq!(quota.objection(of(1, 0), of(2, 5)), None, "it needs no GPU, and a lowered quota stops no running job");
         assert_eq!(quota.objection(of(1, 0), of(3, 0)), Some(OverQuota::Jobs { limit: 3, used: 3 }));
     }
 }

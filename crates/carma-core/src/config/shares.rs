@@ -24,9 +24,9 @@ pub struct ShareSettings {
 /// The shares that are not 1.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Shares {
-    /// Of users, each within its group.
+    /// Shares of users, each within its group.
     pub users: BTreeMap<UserId, f64>,
-    /// Of groups.
+    /// Shares of groups.
     pub groups: BTreeMap<GroupId, f64>,
 }
 

@@ -1,4 +1,4 @@
-//! `[slots]`: time slices of jobs that can checkpoint.
+//! `[time_slices]`: time slices of jobs that can checkpoint.
 
 use crate::keys::ZeroIsNone;
 use crate::section;

@@ -23,16 +23,16 @@ impl Device {
     fn load(&self, basis: Basis) -> Load {
         let sum = |tenants: &mut dyn Iterator<Item = &Tenant>| tenants.fold(Load::NONE, |load, tenant| load.and(Load::of(tenant.profile)));
         let expected = sum(&mut self.tenants.iter());
-        // What a GPU draws that is cut into instances is theirs.
+        // What a GPU draws that is partitioned into instances is theirs.
         let power = (basis == Basis::Measured && !self.partitioned).then(|| self.telemetry.power()).flatten();
         power.map_or(expected, |power| {
-            // A newcomer that was not seen yet is not in what was measured.
+            // The measurement does not include a new job that was not seen yet.
             let seen = sum(&mut self.tenants.iter().filter(|tenant| tenant.seen_at.is_some()));
             expected.and(Load::of_watts(power.mean, self.power_range()).beyond(seen))
         })
     }
 
-    /// The watts it would draw with so much more on it.
+    /// The power it would draw with this additional load.
     pub(crate) fn draw_with(&self, more: Load, basis: Basis) -> f64 {
         self.within_limit(self.load(basis).and(more))
     }

@@ -1,4 +1,4 @@
-//! The observation gate: after a launch a device is closed until the newcomer's load can be seen in the telemetry.
+//! The observation gate: after a launch a device is closed until the load of the new job can be seen in the telemetry.
 
 use crate::AttemptId;
 use crate::units::Time;
@@ -12,7 +12,7 @@ pub enum Gate {
     Closed {
         /// Behind this attempt.
         by: AttemptId,
-        /// Until then; unset while the attempt has not been seen and patience has no end.
+        /// Until then; unset while the attempt has not been seen and there is no timeout.
         until: Option<Time>,
     },
 }

@@ -63,9 +63,9 @@ pub struct Device {
     pub host_short: bool,
     /// Its server ends soon.
     pub ending: bool,
-    /// It is cut into MIG instances, which are devices of their own.
+    /// It is partitioned into MIG instances, which are devices of their own.
     pub partitioned: bool,
-    /// It could be made whole again.
+    /// Its instances could be joined again.
     joinable: bool,
     /// Switches of its sharing mode.
     pub switches: Switches,
@@ -103,7 +103,7 @@ pub struct Availability {
     pub room: Option<Room>,
     /// What can be expected of it, open or not; unset: nothing.
     pub outlook: Option<Outlook>,
-    /// It is partitioned, could be made whole, and no process is seen on it.
+    /// It is partitioned, could be joined, and no process is seen on it.
     pub vacant: bool,
 }
 
@@ -116,7 +116,7 @@ impl Availability {
     }
 }
 
-/// What can be expected of a device that is neither lost nor drained nor cut into instances, on a server that does not end.
+/// The availability of a device that is neither lost nor drained nor partitioned, on a server that does not end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
     /// Memory that can be reserved, now or when its gate opens; unset: there is another obstacle.
@@ -135,7 +135,7 @@ pub struct Room {
 }
 
 /// The share of its reserved memory that a new attempt must use before its load counts as known.
-const MOST_OF_IT: Fraction = Fraction::clamped(0.7);
+const CONFIRMED_SHARE: Fraction = Fraction::clamped(0.7);
 
 impl Device {
     pub(crate) fn new(spec: DeviceSpec) -> Self {
@@ -168,7 +168,7 @@ impl Device {
         self.spec.id
     }
 
-    /// Whether jobs could ever run on it: it answers, and it is not cut into instances for good.
+    /// Whether jobs could ever run on it: it answers, and it is not permanently partitioned.
     pub const fn exists(&self) -> bool {
         !self.lost && (!self.partitioned || self.joinable)
     }
@@ -211,7 +211,7 @@ impl Device {
         self.available_beside(self.counted_as_used(config.admission.reservations), config)
     }
 
-    /// Memory that could be reserved if so much counted as used.
+    /// Memory that could be reserved if this amount counted as used.
     pub(crate) fn available_beside(&self, used: MiB, config: &Config) -> MiB {
         self.spec.memory - config.admission.guard_of(self.spec.memory) - used
     }
@@ -324,7 +324,7 @@ impl Device {
         let newcomer = self.tenants.iter().find(|tenant| tenant.attempt == by);
         let Some((tenant, seen_at)) = newcomer.and_then(|tenant| Some((tenant, tenant.seen_at?))) else { return };
         let TenantMemory::Reading(memory) = tenant.memory else { return };
-        let took = memory <= tenant.reserved && memory >= tenant.reserved.share(MOST_OF_IT);
+        let took = memory <= tenant.reserved && memory >= tenant.reserved.share(CONFIRMED_SHARE);
         let predicted: f64 = self.tenants.iter().map(|tenant| tenant.profile.smact).sum();
         if took && self.risk.score(Metric::Smact).is_none_or(|smact| smact.get() <= predicted) {
             self.gate = Gate::closed_by(by, Some(until.min(seen_at + config.gate.confirmed + Seconds::TICK)));

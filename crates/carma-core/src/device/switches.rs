@@ -21,7 +21,7 @@ impl Switches {
         self.changed_at.is_none_or(|changed| now - changed >= every)
     }
 
-    /// Whether a GPU may be made whole again.
+    /// Whether the instances of a GPU may be joined again.
     pub(crate) fn may_join(&self, modes: &ModeConfig) -> bool {
         [SharingMode::Streams, SharingMode::Mps].iter().any(|mode| modes.allows(*mode) && !self.refused.contains(mode))
     }

@@ -12,7 +12,7 @@ pub(crate) struct Account {
 
 impl Account {
     /// The one account of all users without fair share.
-    pub(crate) const EVERYBODY: Self = Self { group: GroupId(0), user: UserId(0) };
+    pub(crate) const ALL_USERS: Self = Self { group: GroupId(0), user: UserId(0) };
 
     pub(crate) fn of(job: &Job) -> Self {
         Self { group: job.spec.group, user: job.spec.user }

@@ -47,7 +47,7 @@ struct Entry {
     /// Attempts under way, and when one was last.
     running: usize,
     seen: Time,
-    /// What it has used and is about to use, over its share, in thousandths of GPU-seconds.
+    /// Past and predicted use divided by the share, in thousandths of GPU-seconds.
     usage: u64,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Reading {
 }
 
 /// GPU-seconds below which an account is dropped.
-const FORGOTTEN: f64 = 0.5;
+const NEGLIGIBLE: f64 = 0.5;
 
 impl Entry {
     /// Brings it to a later moment: what it takes accrues, and all of it decays.
@@ -168,7 +168,7 @@ impl Ledger {
         };
         self.users.iter_mut().for_each(|(account, entry)| advance(entry, config.shares.of_user(account.user)));
         self.groups.iter_mut().for_each(|(group, entry)| advance(entry, config.shares.of_group(*group)));
-        let matters = |entry: &Entry| entry.running > 0 || entry.had > FORGOTTEN;
+        let matters = |entry: &Entry| entry.running > 0 || entry.had > NEGLIGIBLE;
         self.users.retain(|_, entry| matters(entry));
         self.groups.retain(|_, entry| matters(entry));
     }
@@ -188,7 +188,7 @@ impl Ledger {
         self.as_of
     }
 
-    /// What an account has had, as last read.
+    /// The past use of an account, as last read.
     pub(crate) fn reading(&self, account: Account) -> Reading {
         self.users.get(&account).map(Entry::reading).unwrap_or_default()
     }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn use_accrues_and_counts_half_after_a_half_life() {
+    fn use_accumulates_and_halves_after_a_half_life() {
         let config = QueueConfig { half_life: Seconds::from_secs(1000), ..Config::from(Preset::Paper).queue };
         let mut ledger = Ledger::default();
         ledger.begin(attempt(1), charge(ADA, 0.5, 10), 0.0, Time::ZERO, &config);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_divide_what_was_had_and_groups_sum_it() {
+    fn use_is_divided_by_shares_and_summed_for_groups() {
         let mut config = Config::from(Preset::Paper).queue;
         config.shares.users.insert(UserId(2), 4.0);
         let mut ledger = Ledger::default();

@@ -24,7 +24,7 @@ use crate::{DeviceId, GroupId, UserId};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct FairShareReserve {
     /// Users with running or waiting jobs, now or recently.
-    users: BTreeMap<UserId, Served>,
+    users: BTreeMap<UserId, UserUsage>,
     /// The user with the lowest long-term usage, who is exempt.
     least: Option<UserId>,
     /// The devices that are kept.
@@ -36,9 +36,9 @@ pub(crate) struct FairShareReserve {
 /// Usages within this factor count as equal, so that two users do not limit each other in turns.
 const MARGIN: f64 = 1.1;
 
-/// What a user has of the GPUs.
+/// The GPU use of a user.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Served {
+struct UserUsage {
     /// Its share of all GPUs.
     share: f64,
     /// GPUs held over those of its share.
@@ -48,7 +48,7 @@ struct Served {
     usage: u64,
 }
 
-impl Served {
+impl UserUsage {
     /// Whether its long-term usage is clearly lower.
     fn used_less_than(&self, other: &Self) -> bool {
         let ((group, mine), (other_group, theirs)) = (self.group, other.group);
@@ -62,7 +62,7 @@ impl Served {
 pub(crate) struct ReserveBound<'a> {
     reserve: &'a FairShareReserve,
     user: UserId,
-    served: Served,
+    served: UserUsage,
 }
 
 impl FairShareReserve {
@@ -75,14 +75,15 @@ impl FairShareReserve {
         now: Time,
     ) {
         let waiting: BTreeSet<Account> = waiting.collect();
-        let active: BTreeSet<Account> = ledger.seen_since(now, rules.courtesy).chain(waiting.iter().copied()).collect();
+        let active: BTreeSet<Account> = ledger.seen_since(now, rules.fair_share_reserve).chain(waiting.iter().copied()).collect();
         if active.iter().all(|account| active.first().is_some_and(|first| first.user == account.user)) {
             // With a single user nothing is kept.
             *self = Self::default();
             return;
         }
         let away = active.iter().filter(|account| !waiting.contains(account));
-        self.ends_at = away.filter_map(|account| ledger.away_since(*account)).min().map(|since| since + rules.courtesy + Seconds::TICK);
+        self.ends_at =
+            away.filter_map(|account| ledger.away_since(*account)).min().map(|since| since + rules.fair_share_reserve + Seconds::TICK);
         let usable: Vec<&Device> = devices.filter(|device| device.may_be_used()).collect();
         let shares = gpu_shares(&active, usable.len(), rules);
         let held = held(&usable);
@@ -90,7 +91,7 @@ impl FairShareReserve {
         self.least = active.iter().min_by_key(usage).map(|account| account.user);
         self.users.clear();
         for (account, gpus) in &shares {
-            let served = Served {
+            let served = UserUsage {
                 share: gpus / usable.len().max(1) as f64,
                 // Without usable GPUs, shares are empty.
                 held: if *gpus > 0.0 { held.get(&account.user).unwrap_or(&0.0) / gpus } else { 0.0 },
@@ -161,10 +162,10 @@ impl ReserveBound<'_> {
     pub(crate) fn objection(&self, device: &Device) -> Option<Obstacle> {
         let no_more = |user: UserId| user != self.user && self.reserve.users.get(&user).is_some_and(|other| other.held <= self.served.held);
         let left = || self.reserve.kept.contains(&device.id()) || device.tenants.iter().any(|tenant| no_more(tenant.user));
-        (self.served.held >= 1.0 && left()).then_some(Obstacle::LeftToOthers)
+        (self.served.held >= 1.0 && left()).then_some(Obstacle::ReservedForFairShare)
     }
 
-    /// Why the user's jobs must not go to any GPU of a server, if so: they crowd the host of other users.
+    /// Why the user's jobs must not start on any GPU of a server, if so: they would take too much of the host from other users.
     pub(crate) fn host_objection(&self, server: &Server) -> Option<Obstacle> {
         let tenants = || server.devices.iter().flat_map(|device| &device.tenants);
         let own = tenants().filter(|tenant| tenant.user == self.user).count();
@@ -173,6 +174,6 @@ impl ReserveBound<'_> {
             return None;
         }
         let less = |user: UserId| self.reserve.users.get(&user).is_some_and(|other| other.used_less_than(&self.served));
-        tenants().any(|tenant| less(tenant.user)).then_some(Obstacle::HostLeftToOthers)
+        tenants().any(|tenant| less(tenant.user)).then_some(Obstacle::HostReservedForFairShare)
     }
 }

@@ -6,7 +6,7 @@ use crate::power::Load;
 use crate::units::Watts;
 
 impl Server {
-    /// The watts that all its devices would draw with so much more on each. On a server without our attempts the measured draw
+    /// The power that all its devices would draw with this additional load on each. On a server without our attempts the measured draw
     /// will not fall when they end, so the model alone counts.
     pub(crate) fn draw_with(&self, more: impl Fn(&Device) -> Load) -> Watts {
         let ours = self.devices.iter().any(|device| !device.tenants.is_empty());

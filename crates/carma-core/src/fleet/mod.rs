@@ -65,7 +65,7 @@ impl Fleet {
         Some(&server.devices[server.index_of(id)?])
     }
 
-    /// The instances that a GPU is cut into.
+    /// The instances that a GPU is partitioned into.
     pub(crate) fn instances<'a>(&'a self, gpu: &'a Device) -> impl Iterator<Item = &'a Device> + Clone {
         let server = self.server(gpu.id().server()).filter(|_| gpu.partitioned);
         let devices = server.into_iter().flat_map(|server| &server.devices);
@@ -77,7 +77,7 @@ impl Fleet {
         self.tree.root().map_or(MiB::ZERO, Summary::largest)
     }
 
-    /// The most memory that so many devices can each have, in one server or, if need be, in several.
+    /// The most memory that this many devices can each have, in one server or, if needed, in several.
     pub(crate) fn largest_for(&self, width: usize, may_span: bool) -> MiB {
         if width <= 1 {
             return self.largest();

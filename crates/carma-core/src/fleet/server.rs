@@ -133,7 +133,7 @@ impl Server {
 
     /// All that jobs may book of its host.
     pub(crate) fn host_total(&self) -> HostClaim {
-        let uncounted = HostClaim::UNCOUNTED;
+        let uncounted = HostClaim::UNLIMITED;
         HostClaim { cores: self.spec.cores.unwrap_or(uncounted.cores), memory: self.spec.host_memory.unwrap_or(uncounted.memory) }
     }
 

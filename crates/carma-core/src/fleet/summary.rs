@@ -10,7 +10,7 @@ use crate::units::{MiB, Time, Watts};
 /// three ranks find together, two find too.
 const WIDTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
-/// For each of [`WIDTHS`], the largest memory that so many devices of one server can each offer, plus one; 0: so
+/// For each of [`WIDTHS`], the largest memory that this many devices of one server can each offer, plus one; 0: so
 /// many there are not.
 type Offer = [u32; WIDTHS.len()];
 
@@ -35,9 +35,9 @@ pub(crate) struct Summary {
     capacity: Offer,
     /// Memory of devices that may be shared, now or when their gates open.
     after_gate: Offer,
-    /// For each of the widths, when so many devices of one server have each lost a tenant, at the soonest.
+    /// For each of the widths, the earliest time at which this many devices of one server have each lost a tenant.
     soonest: [Time; WIDTHS.len()],
-    /// For each of the classes, the best score of a device that may be shared and has so much memory.
+    /// For each of the classes, the best score of a device that may be shared and has this much memory.
     best: [Score; CLASSES.len()],
     idle_count: u32,
     room_count: u32,
@@ -166,13 +166,13 @@ impl Summary {
         self.last_end
     }
 
-    /// No device with room for so much has a better score.
+    /// No device with room for this much has a better score.
     pub(crate) fn best(&self, need: MiB) -> Score {
         let class = CLASSES.iter().rposition(|class| *class <= need).unwrap_or(0);
         self.best[class]
     }
 
-    /// The earliest time at which a tenant has ended on each of so many devices of one server; unset: unknown.
+    /// The earliest time at which a tenant has ended on each of this many devices of one server; unset: unknown.
     pub(crate) fn soonest(&self, width: usize) -> Option<Time> {
         let place = WIDTHS.iter().rposition(|ranks| *ranks <= width)?;
         Some(self.soonest[place]).filter(|time| *time < Time::MAX)

@@ -20,7 +20,7 @@ pub enum Link {
     Switches,
     /// Through one PCIe switch (PIX).
     Switch,
-    /// So many NVLinks (NV#).
+    /// A number of NVLinks (NV#).
     NvLink(u8),
 }
 

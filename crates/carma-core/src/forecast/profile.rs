@@ -6,7 +6,7 @@ use crate::job::{Interference, JobSpec, PerRank};
 use crate::telemetry::Metric;
 use crate::units::MiB;
 
-/// What a rank of a job does to others on its GPU, and others to it.
+/// The interference of a rank with others on its GPU, in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct InterferenceProfile {
     /// What it adds to the slowdown of a job of sensitivity 1.
@@ -31,19 +31,19 @@ const UNKNOWN_MEMORY: MiB = MiB(8192);
 // Fitted to published pairs with counters blurred by 30 % and memory by 10 %, as estimates are. Then memory predicts the
 // pressure best, since larger batches make longer kernels, and nothing predicts the sensitivity.
 /// The logarithm of the pressure of a job of 4 GiB that keeps no SM busy.
-const LEVEL: f64 = -2.62;
+const BASE_PRESSURE: f64 = -2.62;
 /// What SM activity adds to it.
-const OF_SMACT: f64 = 1.39;
+const SMACT_WEIGHT: f64 = 1.39;
 /// The exponent of memory.
-const OF_SIZE: f64 = 0.78;
+const SIZE_EXPONENT: f64 = 0.78;
 /// No job was measured to press harder.
-const MOST: f64 = 1.0;
+const MAX_PRESSURE: f64 = 1.0;
 
 impl InterferenceProfile {
     /// A job that does nothing.
     pub const IDLE: Self = Self { pressure: 0.0, sensitivity: 0.0, smact: 0.0, drama: 0.0, doubt: 0.0 };
 
-    /// What is expected of a job's neediest rank, by its estimates and by what was learned of it.
+    /// The expected load of a job's largest rank, from its estimates and from earlier runs.
     ///
     /// ```
     /// use carma_core::{InterferenceProfile, JobId, JobSpec, MemoryNeed, Metric, MiB, Utilisation};
@@ -64,7 +64,7 @@ impl InterferenceProfile {
         let smact = activity.map_or(UNKNOWN_SMACT, f64::from);
         let drama = utilisation[Metric::Drama].map_or(0.4 * smact, f64::from);
         let size = (memory.0.max(256) as f64 / 4096.0).ln();
-        let pressure = (LEVEL + OF_SMACT * smact + OF_SIZE * size).min(MOST).exp();
+        let pressure = (BASE_PRESSURE + SMACT_WEIGHT * smact + SIZE_EXPONENT * size).min(MAX_PRESSURE).exp();
         Self { pressure, sensitivity: 1.0, smact, drama, doubt }.times(spec.interference)
     }
 

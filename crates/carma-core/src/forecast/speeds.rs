@@ -4,10 +4,10 @@ use super::InterferenceProfile;
 use crate::sharing::CollocationMode;
 
 /// By how much several co-runners add more than their sum: the exponent of their number.
-const CROWD: f64 = 0.11;
+const CO_RUNNER_EXPONENT: f64 = 0.11;
 /// What each further job costs all: cores, host memory and disks are shared too.
-const OF_HOST: f64 = 0.03;
-/// What is left of interference between clients of an MPS server: published gains say only that there is less.
+const HOST_COST_PER_JOB: f64 = 0.03;
+/// The share of interference that remains between clients of an MPS server: published gains show only that there is less.
 const MPS: f64 = 0.7;
 
 /// Jobs that share a GPU, summed up: what one more would meet.
@@ -25,7 +25,7 @@ pub struct CoRunners {
 }
 
 impl CoRunners {
-    /// Of these jobs.
+    /// Sums over these jobs.
     pub fn of(jobs: impl IntoIterator<Item = InterferenceProfile>) -> Self {
         jobs.into_iter().fold(Self::default(), Self::with)
     }
@@ -67,12 +67,12 @@ impl CoRunners {
     }
 
     fn slowdown_by(&self, pressure: f64, job: InterferenceProfile, mode: CollocationMode) -> f64 {
-        let host = 1.0 + OF_HOST * f64::from(self.jobs);
-        // What is left after taking one out of a sum is not quite nothing.
+        let host = 1.0 + HOST_COST_PER_JOB * f64::from(self.jobs);
+        // A sum minus its last term is not exactly zero.
         if self.squares <= 1e-9 {
             return host;
         }
-        let several = (self.pressure * self.pressure / self.squares).max(1.0).powf(CROWD);
+        let several = (self.pressure * self.pressure / self.squares).max(1.0).powf(CO_RUNNER_EXPONENT);
         let mode = if matches!(mode, CollocationMode::Mps { .. }) { MPS } else { 1.0 };
         host * (1.0 + mode * job.sensitivity * pressure * several)
     }

@@ -18,7 +18,7 @@ pub struct HostClaim {
 
 impl HostClaim {
     /// More than any job claims: the resources of a host that are not counted.
-    pub(crate) const UNCOUNTED: Self = Self { cores: u32::MAX, memory: MiB(u64::MAX) };
+    pub(crate) const UNLIMITED: Self = Self { cores: u32::MAX, memory: MiB(u64::MAX) };
 
     /// Whether nothing is claimed.
     pub(crate) fn is_nothing(self) -> bool {

@@ -1,8 +1,8 @@
-//! What was seen of a job's part in interference, beyond what its counters predict.
+//! The observed interference of a job, beyond the prediction from its counters.
 
 use serde::{Deserialize, Serialize};
 
-/// What an attempt did beside others, against what was predicted: factors on its pressure and its sensitivity.
+/// Observed divided by predicted interference of an attempt: factors on its pressure and its sensitivity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Interference {

@@ -40,7 +40,7 @@ impl<T> PerRank<T> {
         }
     }
 
-    /// Whether it speaks of exactly so many ranks.
+    /// Whether it has values for exactly this many ranks.
     pub fn covers(&self, ranks: usize) -> bool {
         match self {
             Self::Same(_) => true,
@@ -67,12 +67,12 @@ impl MemoryEstimate {
 
     /// Whether it leaves little doubt.
     fn is_sure(&self) -> bool {
-        self.upper.0 as f64 <= SURE * self.expected.0 as f64
+        self.upper.0 as f64 <= NARROW_RATIO * self.expected.0 as f64
     }
 }
 
 /// An estimate whose upper bound is at most this many times the expected peak leaves little doubt.
-const SURE: f64 = 1.4;
+const NARROW_RATIO: f64 = 1.4;
 
 /// Everything known about a job's memory: what its user declared and what an estimator answered, either or none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

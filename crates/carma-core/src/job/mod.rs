@@ -24,7 +24,7 @@ pub use turn::Turn;
 
 use serde::{Deserialize, Serialize};
 
-use crate::recovery::Climb;
+use crate::recovery::LadderPosition;
 use crate::units::{Fraction, Seconds, Time};
 use crate::{AttemptId, JobId};
 
@@ -48,7 +48,7 @@ pub struct Job {
     /// How many attempts were launched.
     pub attempts: u32,
     /// How far it has climbed the recovery ladder.
-    pub climb: Climb,
+    pub climb: LadderPosition,
     /// Ordinary failures so far.
     pub failures: u32,
     /// How often it lost its place through no fault of its own: a lost GPU, a dead MPS server.
@@ -97,7 +97,7 @@ impl Job {
             put_back_as: None,
             put_back_rank: 0,
             attempts: 0,
-            climb: Climb::default(),
+            climb: LadderPosition::default(),
             failures: 0,
             displacements: 0,
             hangs: 0,
@@ -127,7 +127,7 @@ impl Job {
         member
     }
 
-    /// Whether it is what [`Job::as_member`] makes of another job of its array. What is computed again after a restart does not count.
+    /// Whether it equals the result of [`Job::as_member`] of another job of its array. Values that a restart computes again do not count.
     pub fn is_alike(&self, other: &Self) -> bool {
         let (Some(array), Some(others)) = (self.spec.array, other.spec.array) else { return false };
         let same_array = array.array == others.array;
@@ -148,7 +148,7 @@ impl Job {
 
     /// Whether little doubt is left about its memory. A job that ran out of memory had a poor estimate.
     pub(crate) fn has_sure_memory(&self) -> bool {
-        self.spec.memory.is_sure() && self.climb == Climb::default()
+        self.spec.memory.is_sure() && self.climb == LadderPosition::default()
     }
 
     /// The attempt that its next launch will be.

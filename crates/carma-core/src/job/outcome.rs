@@ -19,7 +19,7 @@ pub enum Verdict {
         /// Its exit code, or 128 plus the signal that ended it.
         code: i32,
     },
-    /// It asked for GPU memory that was not there.
+    /// It requested GPU memory that was not available.
     OutOfMemory,
     /// The host ran out of memory and ended it.
     HostOutOfMemory,
@@ -52,15 +52,15 @@ pub enum StopReason {
     /// It is to be put back into the queue.
     Requeued,
     /// Its time slice is over, and other jobs wait for its GPUs.
-    #[serde(rename = "slot_over")]
+    #[serde(alias = "slot_over")]
     TimeSliceOver,
-    /// It interferes too much with other jobs on its GPU; it is to run elsewhere.
+    /// It interferes too much with other jobs on its GPU; it was moved to another GPU.
     Moved,
     /// Its GPU is gone.
     GpuLost,
     /// Its MPS server is dead.
     MpsServerDied,
-    /// Its server ends soon; it is to run elsewhere.
+    /// Its server ends soon; it was moved to another GPU.
     ServerEnding,
     /// It hangs.
     Hanging,
@@ -93,7 +93,7 @@ impl fmt::Display for Borrowing {
         let Self { reserved, borrowed, short } = self;
         write!(
             f,
-            "used {borrowed} more than the {reserved} reserved for it, and other jobs of the GPU lacked {short} of what is reserved for them"
+            "used {borrowed} more than the {reserved} reserved for it, and other jobs of the GPU were {short} short of their reserved memory"
         )
     }
 }
@@ -208,13 +208,13 @@ impl fmt::Display for Verdict {
             Self::Succeeded => f.write_str("succeeded"),
             Self::Failed { code } => write!(f, "failed with exit code {code}"),
             Self::OutOfMemory => f.write_str("ran out of GPU memory"),
-            Self::HostOutOfMemory => f.write_str("ended because the host ran out of memory"),
+            Self::HostOutOfMemory => f.write_str("was killed because the host ran out of memory"),
             Self::GpuLost => f.write_str("lost its GPU"),
             Self::MpsServerDied => f.write_str("lost its MPS server"),
             Self::CouldNotStart { reason } => write!(f, "could not start: {reason}"),
-            Self::SupervisorLost => f.write_str("ended with its supervisor, which was killed"),
+            Self::SupervisorLost => f.write_str("was killed together with its supervisor"),
             Self::ServerLost => f.write_str("lost its server"),
-            Self::Hung => f.write_str("hung and was stopped"),
+            Self::Hung => f.write_str("hung, and was stopped"),
         }
     }
 }
@@ -225,7 +225,7 @@ impl fmt::Display for Outcome {
         match self {
             Self::Succeeded => Verdict::Succeeded.fmt(f),
             Self::Failed { code } => Verdict::Failed { code: *code }.fmt(f),
-            Self::OutOfMemory => write!(f, "{}, and nothing larger is left to try", Verdict::OutOfMemory),
+            Self::OutOfMemory => write!(f, "{}, and no GPU with more memory is available", Verdict::OutOfMemory),
             Self::HostOutOfMemory => Verdict::HostOutOfMemory.fmt(f),
             Self::TimeLimit => f.write_str("reached its time limit"),
             Self::Cancelled => f.write_str("cancelled"),
@@ -236,7 +236,7 @@ impl fmt::Display for Outcome {
             Self::ServerLost => Verdict::ServerLost.fmt(f),
             Self::Hung => Verdict::Hung.fmt(f),
             Self::DependencyFailed { on, member } => {
-                write!(f, "not run, because {} did not succeed", JobLabel { job: *on, member: *member })
+                write!(f, "not started, because {} did not succeed", JobLabel { job: *on, member: *member })
             }
         }
     }

@@ -23,7 +23,7 @@ pub struct Granted {
     /// Which.
     pub device: DeviceId,
     /// Memory reserved there.
-    #[serde(rename = "promised")]
+    #[serde(alias = "promised")]
     pub reserved: MiB,
     /// What the attempt is limited to there.
     pub limits: Limits,

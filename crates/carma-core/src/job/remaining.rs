@@ -21,7 +21,7 @@ impl Job {
         let running = self.state.active().map(|active| now - active.launched_at);
         let done = if running.is_some() { self.progress } else { self.saved_progress }.map_or(0.0, f64::from);
         match (expected, running) {
-            // What it has shown outweighs what was expected of it.
+            // Reported progress outweighs the expected duration.
             (_, Some(elapsed)) if done > 0.0 => Some((earlier + elapsed).times((1.0 - done) / done)),
             (Some(expected), Some(elapsed)) => Some(expected - earlier - elapsed),
             (Some(expected), None) => Some(expected.times(1.0 - done)),
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_outweighs_what_was_expected() {
+    fn reported_progress_overrides_the_expected_duration() {
         let left = |job: &Job| job.expected_remaining(Time::from_secs(150)).map(Seconds::get);
         assert_eq!(left(&job(None, None)), None);
         assert_eq!(left(&running(job(None, None))), None);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_checkpoint_holds_is_done() {
+    fn only_checkpointed_work_counts_as_done() {
         let mut waiting = job(Some(80), Some(0.75));
         assert_eq!(waiting.expected_remaining(Time::ZERO), Some(Seconds::from_secs(80)));
         (waiting.checkpointed_at, waiting.saved_progress) = (Some(Time::from_secs(20)), Some(Fraction::clamped(0.25)));

@@ -45,7 +45,7 @@ pub struct JobSpec {
     /// Memory of the host it needs, if it is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_memory: Option<MiB>,
-    /// What is known of how busy it keeps a GPU when alone.
+    /// Known utilisation of a GPU by the job alone.
     #[serde(default)]
     pub utilisation: Utilisation,
     /// What earlier attempts, its own or of the same job, have shown of its part in interference.
@@ -143,7 +143,7 @@ impl JobSpec {
         }
     }
 
-    /// What it claims of the host it is launched on; nothing if none is given.
+    /// Its claim on the host that it is launched on; empty if none is given.
     pub fn host_claim(&self) -> HostClaim {
         HostClaim { cores: self.cpus.unwrap_or(0), memory: self.host_memory.unwrap_or_default() }
     }
@@ -189,7 +189,7 @@ impl JobSpec {
     }
 }
 
-/// More GPUs than a job can want; every decision on it looks at each of its ranks.
+/// The limit of GPUs of a job: every decision on it checks each of its ranks.
 const MOST_GPUS: u32 = 16_384;
 
 /// Why a request makes no sense.
@@ -197,7 +197,7 @@ const MOST_GPUS: u32 = 16_384;
 #[serde(rename_all = "snake_case")]
 pub enum SpecError {
     /// More GPUs than a job may ask for.
-    #[error("{gpus} GPUs are more than a job can want: give 0 to {MOST_GPUS}")]
+    #[error("{gpus} GPUs are too many for one job: give 0 to {MOST_GPUS}")]
     TooManyGpus {
         /// How many.
         gpus: u32,

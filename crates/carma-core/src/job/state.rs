@@ -127,7 +127,7 @@ pub struct Active {
     /// The memory that the job reported it needed on a device when it ran out of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<MiB>,
-    /// Set while it holds its GPUs and does not use them.
+    /// Set while it holds its GPUs without using them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
     /// Set while it hangs, or is much slower than it was.
@@ -147,7 +147,7 @@ pub struct Idle {
 
 /// A transition the state machine does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
-#[error("a job that is {from} cannot be {to}")]
+#[error("the job is {from} and cannot be {to}")]
 pub struct IllegalTransition {
     from: &'static str,
     to: &'static str,
@@ -277,7 +277,7 @@ impl State {
 
     /// Puts the job of an ended attempt back into a queue.
     pub(crate) fn put_back(&mut self, queue: Waiting, now: Time) -> Result<(), IllegalTransition> {
-        self.under_way("put back")?;
+        self.under_way("requeued")?;
         *self = Self::of(queue.into(), now);
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::units::Seconds;
 /// `work / ageing` seconds later goes before it. In the order of submission no later job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Turn {
-    /// Less is sooner. A second of waiting outweighs `ageing` seconds of work whenever one looks, so it is enough to add when
+    /// Less is sooner. A second of waiting outweighs `ageing` seconds of work at any time, so it is enough to add when
     /// the job was submitted, and nothing has to be sorted again as time passes.
     pub rank: u64,
     /// GPU time that it should take from its user's share.

@@ -5,6 +5,8 @@
 pub struct KeyInfo {
     /// Its name within its section.
     pub name: &'static str,
+    /// Its former name, which files may still use.
+    pub formerly: Option<&'static str>,
     /// Its documentation, as written in the source.
     pub doc: &'static str,
     /// What may be written.
@@ -26,13 +28,18 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A list of these words.
     Choices(&'static [&'static str]),
-    /// Text or a list, described in words.
+    /// Text or a list, with a description.
     Other(&'static str),
     /// A table of keys.
     Section(&'static [KeyInfo]),
 }
 
 impl KeyInfo {
+    /// Whether this is its name or its former name.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.formerly == Some(name)
+    }
+
     /// Its documentation as one line.
     pub fn about(&self) -> String {
         self.doc.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -46,7 +53,7 @@ impl KeyInfo {
         }
     }
 
-    /// What may be written, in words.
+    /// A description of the allowed values.
     ///
     /// ```
     /// use carma_core::{AdmissionConfig, KeyInfo, Kind, Setting};

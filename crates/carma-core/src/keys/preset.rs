@@ -53,7 +53,7 @@ impl Preset {
 
 /// A name that no preset has.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("there is no preset {0:?}: give carma, standard, first, paper or aegis")]
+#[error("unknown preset {0:?}: give carma, standard, first, paper or aegis")]
 pub struct UnknownPreset(String);
 
 impl FromStr for Preset {

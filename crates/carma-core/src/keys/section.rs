@@ -4,7 +4,8 @@
 ///
 /// It makes two structs, one of the keys that were written and one of the checked values of all keys. A default is that
 /// of preset `paper`; presets and aims that differ from it, or from what they build on, are named behind it. A key without
-/// a default is a section itself. A rule over several keys is a function behind `checked by`.
+/// a default is a section itself. A former name stands in brackets: `courtesy` in `fair_share_reserve ("courtesy"): Seconds`. A rule over several
+/// keys is a function behind `checked by`.
 ///
 /// ```
 /// carma_core::section! {
@@ -24,7 +25,7 @@ macro_rules! section {
     (
         $(#[$doc:meta])*
         $settings:ident => $(#[$meta:meta])* $config:ident $(, checked by $rule:path)? {
-            $($(#[doc = $about:literal])+ $key:ident: $kind:ty $([$least:literal..=$most:expr])? $(= $value:expr $(, $preset:ident: $own:expr)*)?;)+
+            $($(#[doc = $about:literal])+ $key:ident $(($old:literal))?: $kind:ty $([$least:literal..=$most:expr])? $(= $value:expr $(, $preset:ident: $own:expr)*)?;)+
         }
     ) => {
         $(#[$doc])*
@@ -32,7 +33,7 @@ macro_rules! section {
         #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct $settings {
-            $($(#[doc = $about])+ #[serde(skip_serializing_if = "Option::is_none")] pub $key: Option<<$kind as $crate::Setting>::Written>,)+
+            $($(#[doc = $about])+ #[serde($(alias = $old,)? skip_serializing_if = "Option::is_none")] pub $key: Option<<$kind as $crate::Setting>::Written>,)+
         }
 
         $(#[$doc])*
@@ -58,14 +59,14 @@ macro_rules! section {
             type Written = $settings;
             type Value = Self;
             const KIND: $crate::Kind = $crate::Kind::Section(&[
-                $($crate::section!(@key $key, $kind, concat!($($about),+) $(, ($least, $most))?),)+
+                $($crate::section!(@key $key, [$($old)?], $kind, concat!($($about),+) $(, ($least, $most))?),)+
             ]);
 
             fn read(written: &$settings, base: Option<&Self>, _: &$crate::KeyInfo, check: &mut $crate::Checker) -> Option<Self> {
                 let base = base?;
                 let config = Self {
                     $($key: {
-                        const KEY: $crate::KeyInfo = $crate::section!(@key $key, $kind, concat!($($about),+) $(, ($least, $most))?);
+                        const KEY: $crate::KeyInfo = $crate::section!(@key $key, [$($old)?], $kind, concat!($($about),+) $(, ($least, $most))?);
                         let read = |given| check.inside(KEY.name, |check| <$kind as $crate::Setting>::read(given, Some(&base.$key), &KEY, check));
                         written.$key.as_ref().and_then(read).unwrap_or_else(|| base.$key.clone())
                     },)+
@@ -91,14 +92,18 @@ macro_rules! section {
         $at.value(&[$(($crate::Base::$preset, || $own)),*], || $value)
     };
 
-    (@key $key:ident, $kind:ty, $about:expr $(, $range:expr)?) => {
+    (@key $key:ident, $old:tt, $kind:ty, $about:expr $(, $range:expr)?) => {
         $crate::KeyInfo {
             name: stringify!($key),
+            formerly: $crate::section!(@formerly $old),
             doc: $about,
             kind: <$kind as $crate::Setting>::KIND,
             range: $crate::section!(@range $kind $(, $range)?),
         }
     };
+
+    (@formerly []) => { None };
+    (@formerly [$old:literal]) => { Some($old) };
 
     (@range $kind:ty) => { <$kind as $crate::Setting>::RANGE };
     (@range $kind:ty, $range:expr) => { Some($range) };

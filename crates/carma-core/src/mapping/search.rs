@@ -15,7 +15,7 @@ use crate::policy::{Order, Score};
 use crate::sharing::{CollocationMode, Limits, RequestedMode};
 use crate::units::{MiB, Time};
 
-/// Servers that could take a job and are looked at before the best of them is taken, where progress is predicted.
+/// Servers that could take a job and are checked before the best of them is taken, where progress is predicted.
 const SERVERS_PREDICTED: usize = 64;
 
 /// The devices for a job this way, or none: all of its ranks or nothing.
@@ -30,8 +30,8 @@ pub(crate) fn find(fleet: &Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
 fn within_one_server<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Option<Chosen<'a>> {
     let everywhere = 0..fleet.servers().len();
     let order = question.config.mapping.policy.order;
-    // What a job does to those already there is known only of servers that were looked at, so bounds skip few of them: in a large fleet the
-    // best of so many is good enough.
+    // What a job does to those already there is known only for servers that were checked, so bounds skip few of them: in a large fleet the
+    // best of this many is good enough.
     let tried = Cell::new(0);
     let enough = || matches!(order, Order::Predicted(_)) && tried.get() >= SERVERS_PREDICTED;
     let search = |range, after_cursor: bool| {
@@ -56,7 +56,7 @@ fn within_one_server<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time
     };
     let start = match start {
         Ok(start) => start,
-        // The last server is gone; the ring goes on after it.
+        // The last used server was removed; the ring continues after it.
         Err(next) => return search(next..everywhere.end, false).or_else(|| search(0..next, false)),
     };
     // Once round the ring: what is left of the last server, the others, and the whole of the last again.

@@ -16,7 +16,7 @@ use crate::units::{MiB, Seconds};
 pub struct WaitingJob {
     /// The user.
     pub user: UserId,
-    /// What it does to others, and others to it.
+    /// Its interference with others, in both directions.
     pub profile: InterferenceProfile,
     /// Memory it needs.
     pub memory: MiB,
@@ -49,9 +49,9 @@ pub struct CurrentGpu {
     pub memory: MiB,
     /// How it is shared.
     pub mode: SharingMode,
-    /// Its instances, where it is cut.
+    /// Its instances, if it is partitioned.
     pub parts: Vec<Part>,
-    /// What it cannot be switched to, because its driver refused.
+    /// The modes that its driver refused.
     pub refused: Vec<SharingMode>,
 }
 
@@ -67,13 +67,13 @@ pub struct ModeForecast {
 /// Whether a GPU is switched, and what was predicted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeChoice {
-    /// What it is switched to; unset: it stays as it is.
+    /// The new mode; unset: the mode does not change.
     pub mode: Option<GpuMode>,
     /// For how many jobs this was predicted.
     pub jobs: usize,
-    /// What they do as it is.
+    /// Their progress in the present mode.
     pub as_it_is: Progress,
-    /// What they do in each of the modes it may be switched to.
+    /// Their progress in each allowed mode.
     pub prospects: Vec<ModeForecast>,
 }
 
@@ -122,7 +122,7 @@ pub fn best_mode(gpu: &CurrentGpu, waiting: &[WaitingJob], nth: usize, config: &
 
 impl fmt::Display for ModeChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} jobs would make progress of {} as it is", self.jobs, self.as_it_is)?;
+        write!(f, "{} jobs are predicted to make a progress of {} in the present mode", self.jobs, self.as_it_is)?;
         let best = self.mode.and_then(|mode| self.prospects.iter().find(|prospect| prospect.mode == mode));
         best.map_or(Ok(()), |best| write!(f, ", and of {} with {}", best.progress, best.mode))
     }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_from_a_job_that_waits_for_it() {
+    fn gpus_that_a_waiting_job_needs_are_not_switched() {
         let waiting: Vec<WaitingJob> = (0..7).map(|user| job(user, 0.14, 4_000)).collect();
         for needy in [WaitingJob { whole: true, ..job(1, 0.9, 4_000) }, job(1, 0.9, 30_000)] {
             let with = [&waiting[..], &[needy]].concat();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_or_is_not_allowed_is_no_choice() {
+    fn refused_and_forbidden_modes_are_not_chosen() {
         let waiting = vec![job(1, 0.3, 7_000); 5];
         let gpu = CurrentGpu { refused: vec![SharingMode::Mps], ..whole(SharingMode::Streams) };
         assert_eq!(best_mode(&gpu, &waiting, 1, &anything()).mode, None);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn other_idle_gpus_take_their_part_of_the_jobs() {
+    fn idle_gpus_share_the_waiting_jobs() {
         let waiting = vec![job(1, 0.3, 7_000); 5];
         let spread = best_mode(&whole(SharingMode::Streams), &waiting, 5, &anything());
         assert_eq!((spread.mode, spread.jobs), (None, 1));

@@ -1,6 +1,6 @@
 //! CARMA's own policy: the device where the job delays all jobs there least, slows no job too much and adds enough.
 
-use super::{Encounter, Facts, Order, Policy, Prediction, Score, never};
+use super::{Facts, Order, Policy, Prediction, Score, SharingPair, never};
 use crate::forecast::{CoRunners, InterferenceProfile};
 use crate::job::Interference;
 use crate::obstacle::Obstacle;
@@ -19,7 +19,7 @@ pub(crate) static POLICY: Policy = Policy {
 };
 
 /// How much more delay is allowed for each waiting job per GPU: jobs that wait are delayed too.
-const RELAXED: f64 = 0.5;
+const DELAY_PER_WAITING_JOB: f64 = 0.5;
 
 /// The delay of all jobs by sharing, as a share of the job's own length.
 fn score(delay: f64) -> Score {
@@ -29,7 +29,7 @@ fn score(delay: f64) -> Score {
 /// No job is delayed less than the least sensitive one would be itself.
 fn least(facts: &Facts<'_>) -> Score {
     let unfelt = InterferenceProfile { sensitivity: Interference::LEAST_SENSITIVITY, ..InterferenceProfile::IDLE };
-    // Of two modes, the one that disturbs less.
+    // The mode with less interference.
     let mode = CollocationMode::Mps { exclusive_process: false };
     score(co_runners(facts.tenants).slowdown(unfelt, mode) - 1.0)
 }
@@ -38,8 +38,8 @@ fn co_runners(tenants: &[Tenant]) -> CoRunners {
     CoRunners::of(tenants.iter().map(|tenant| tenant.profile))
 }
 
-fn predict(encounter: &Encounter<'_>) -> Result<Score, Obstacle> {
-    let Encounter { newcomer, mode, tenants, limits, length, now, pressure } = *encounter;
+fn predict(encounter: &SharingPair<'_>) -> Result<Score, Obstacle> {
+    let SharingPair { newcomer, mode, tenants, limits, length, now, pressure } = *encounter;
     let before = co_runners(tenants);
     let after = before.with(newcomer);
     for (metric, predicted, limit) in [(Metric::Smact, after.smact, limits.smact), (Metric::Drama, after.drama, limits.drama)] {
@@ -71,7 +71,7 @@ fn predict(encounter: &Encounter<'_>) -> Result<Score, Obstacle> {
     if gain < limits.gain {
         return Err(Obstacle::LittleGain { percent: (gain * 100.0).round() as i32, least: (limits.gain * 100.0).round() as i32 });
     }
-    let (delay, most) = (delay / length, limits.delay + RELAXED * pressure);
+    let (delay, most) = (delay / length, limits.delay + DELAY_PER_WAITING_JOB * pressure);
     if delay > most {
         return Err(Obstacle::PredictedDelay { percent: percent(delay), limit: percent(most) });
     }

@@ -4,7 +4,7 @@ use super::{Order, Policy, never};
 
 pub(super) static POLICY: Policy = Policy {
     name: "exclusive",
-    about: "the first idle GPU; nothing is shared",
+    about: "the first idle GPU; no GPU is shared",
     shares: false,
     screened: false,
     floor: false,

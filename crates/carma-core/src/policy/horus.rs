@@ -7,7 +7,7 @@ use crate::tenant::Tenant;
 
 pub(super) static POLICY: Policy = Policy {
     name: "horus",
-    about: "Horus: expected GPU utilisations sum to at most 100 %",
+    about: "Horus: expected GPU utilisations add up to at most 100 %",
     shares: true,
     screened: false,
     floor: true,

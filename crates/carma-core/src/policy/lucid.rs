@@ -10,7 +10,7 @@ const SCORES: u32 = 2;
 
 pub(super) static POLICY: Policy = Policy {
     name: "lucid",
-    about: "Lucid: two jobs a GPU, whose sharing scores sum to at most 2",
+    about: "Lucid: at most two jobs per GPU, with sharing scores that add up to at most 2",
     shares: true,
     screened: false,
     floor: true,

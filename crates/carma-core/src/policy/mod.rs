@@ -83,14 +83,14 @@ pub enum Order {
 #[derive(Debug, Clone, Copy)]
 pub struct Prediction {
     /// The score of this job there, or why it must not come.
-    pub of: fn(&Encounter<'_>) -> Result<Score, Obstacle>,
+    pub of: fn(&SharingPair<'_>) -> Result<Score, Obstacle>,
     /// No job has a lower score there.
     pub least: fn(&Facts<'_>) -> Score,
 }
 
 /// A job, and a device that it might share.
 #[derive(Debug, Clone, Copy)]
-pub struct Encounter<'a> {
+pub struct SharingPair<'a> {
     /// What is expected of the job.
     pub newcomer: InterferenceProfile,
     /// How the device is shared.
@@ -124,7 +124,7 @@ impl Order {
     }
 }
 
-/// What a policy may look at to rank a device.
+/// The facts by which a policy ranks a device.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// Memory that can be reserved.
@@ -178,7 +178,7 @@ impl fmt::Display for Mapping {
 
 /// A name that no policy has.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("there is no policy {0:?}")]
+#[error("unknown policy {0:?}")]
 pub struct UnknownPolicy(String);
 
 impl FromStr for Mapping {

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_a100_draws_what_was_measured_and_an_idle_job_nothing() {
+    fn a_busy_a100_draws_the_measured_power_and_an_idle_job_adds_none() {
         assert!((job(0.9, 0.4).watts(PowerRange::A100) - 278.6).abs() < 0.1);
         assert_eq!(job(0.0, 0.0), Load::NONE);
     }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_a_load_makes_up_for_it() {
+    fn power_above_the_load_is_the_remainder() {
         let (estimated, measured) = (job(0.3, 0.1), job(0.7, 0.2));
         assert!((estimated.and(measured.beyond(estimated)).left() - measured.left()).abs() < 1e-12);
         assert_eq!(estimated.beyond(measured), Load::NONE);

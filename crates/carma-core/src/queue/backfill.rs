@@ -11,7 +11,7 @@ use crate::policy::Score;
 use crate::tenant::Tenant;
 use crate::units::{MiB, Time};
 
-/// Servers to look at for a reservation, the best bound first, before the soonest of them is taken.
+/// Servers to check for a reservation, the best bound first, before the soonest of them is taken.
 const SERVERS_PLANNED: usize = 24;
 
 /// Which ends of running attempts a plan goes by.
@@ -178,7 +178,7 @@ impl Planner<'_> {
         gone.map(|(end, _)| end.max(gate))
     }
 
-    /// When so many tenants are predicted to have ended that the rank may share the device, or has it alone.
+    /// When enough tenants are predicted to have ended for the rank to share the device, or to have it alone.
     fn predicted_room(&self, device: &Device, need: &RankNeed) -> Option<Time> {
         let config = self.sharing.config;
         let mut tenants: Vec<(Time, &Tenant)> = Vec::with_capacity(device.tenants.len());

@@ -13,7 +13,7 @@ pub(crate) struct Dependents {
 
 /// What another job's end means for a job that waited for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Settled {
+pub(crate) enum DependencyResult {
     /// Nothing it waited for is left.
     Ready,
     /// It waits for others still.
@@ -49,11 +49,11 @@ impl Dependency {
 
 impl Job {
     /// Notes that a job it waits for has ended.
-    pub(crate) fn settle(&mut self, ended: JobId, outcome: &Outcome) -> Settled {
+    pub(crate) fn settle(&mut self, ended: JobId, outcome: &Outcome) -> DependencyResult {
         if self.unmet.iter().any(|dependency| dependency.job == ended && !dependency.is_met_by(outcome)) {
-            return Settled::Never;
+            return DependencyResult::Never;
         }
         self.unmet.retain(|dependency| dependency.job != ended);
-        if self.unmet.is_empty() { Settled::Ready } else { Settled::Waiting }
+        if self.unmet.is_empty() { DependencyResult::Ready } else { DependencyResult::Waiting }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct FairQueue {
 
 impl FairQueue {
     const fn account(&self, place: &Place) -> Account {
-        if self.fair { place.account } else { Account::EVERYBODY }
+        if self.fair { place.account } else { Account::ALL_USERS }
     }
 
     /// Applies new rules; the queue must be empty.
@@ -41,7 +41,7 @@ impl FairQueue {
         (self.fair, self.shares) = (fair, shares.clone());
     }
 
-    /// The first so many, in the order in which they would start.
+    /// The first ones, in the order in which they would start.
     pub(crate) fn front(&self, most: usize) -> Self {
         let (shares, ledger, reserve) = (self.shares.clone(), self.ledger.clone(), self.reserve.clone());
         let mut front = Self { fair: self.fair, shares, ledger, reserve, ..Self::default() };
@@ -119,7 +119,7 @@ impl FairQueue {
     /// The first job.
     pub(crate) fn first(&self) -> Option<&Place> {
         if !self.fair {
-            return self.lines.get(&Account::EVERYBODY)?.first();
+            return self.lines.get(&Account::ALL_USERS)?.first();
         }
         let firsts = self.lines.iter().filter_map(|(account, line)| Some((*account, line.first()?)));
         let next = firsts.min_by_key(|(account, place)| {
@@ -131,7 +131,7 @@ impl FairQueue {
 
     /// All jobs, in the order in which they would start.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Place> {
-        let (one, many) = if self.fair { (None, Some(self.turns())) } else { (self.lines.get(&Account::EVERYBODY), None) };
+        let (one, many) = if self.fair { (None, Some(self.turns())) } else { (self.lines.get(&Account::ALL_USERS), None) };
         one.into_iter().flatten().chain(many.into_iter().flatten())
     }
 

@@ -10,7 +10,7 @@ mod turn;
 
 pub(crate) use arrays::Arrays;
 pub(crate) use backfill::{KnownEnds, plan_reservation};
-pub(crate) use dependencies::{Dependents, Settled};
+pub(crate) use dependencies::{DependencyResult, Dependents};
 pub(crate) use fair::FairQueue;
 pub(crate) use quotas::Quotas;
 pub(crate) use ready::{Lane, Place, Queues};

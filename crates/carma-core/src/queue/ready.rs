@@ -90,7 +90,7 @@ impl Queues {
         queues
     }
 
-    /// The first so many of each queue.
+    /// The first ones of each queue.
     pub(crate) fn front(&self, most: usize) -> Self {
         let first = |queue: &BTreeSet<Place>| queue.iter().take(most).copied().collect();
         let [recovery, cpu, host, too_large] = self.others().map(first);

@@ -4,7 +4,7 @@ use crate::config::{QueueConfig, QueueOrder};
 use crate::job::{Job, Turn};
 use crate::units::{Seconds, Time};
 
-/// The turn of a job that begins to wait, and that should take so much of each of so many GPUs.
+/// The turn of a job that starts to wait, with this expected time on each of its GPUs.
 pub(crate) fn turn_of(job: &Job, config: &QueueConfig, weight: f64) -> Turn {
     let remaining = job.expected_remaining(Time::ZERO).unwrap_or(config.unknown_duration);
     let rank = |work: Seconds| {

@@ -24,7 +24,7 @@ pub enum Rung {
 
 /// How far a job has climbed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Climb {
+pub struct LadderPosition {
     /// Out-of-memory crashes so far.
     pub crashes: u32,
     /// The next attempt starts with at least this much memory to take on each device.
@@ -37,7 +37,7 @@ pub struct Climb {
 /// What is known about a crash.
 #[derive(Debug, Clone, Copy)]
 pub struct OomContext {
-    /// What the attempt could count on, per device: its need, its floor, or what it was seen to use or reported as its need.
+    /// The memory that was available to the attempt per device: its need, its floor, or what it used or reported as its need.
     pub had: MiB,
     /// The memory of the smallest device it ran on: every rank will ask for the same.
     pub capacity: MiB,
@@ -47,7 +47,7 @@ pub struct OomContext {
     pub alone: bool,
 }
 
-impl Climb {
+impl LadderPosition {
     /// Where the job goes from here; `None`: there is nothing larger to try.
     ///
     /// ```
@@ -95,8 +95,8 @@ mod tests {
 
     fn floors(ladder: &[Rung], had: u64, capacity: u64) -> Vec<(u64, bool)> {
         let oom = OomContext { had: MiB(had), capacity: MiB(capacity), next_capacity: None, alone: false };
-        let again = |climb: Climb| climb.after(OomContext { alone: climb.whole_gpu, ..oom }, ladder);
-        let climbs = std::iter::successors(again(Climb::default()), |climb| again(*climb));
+        let again = |climb: LadderPosition| climb.after(OomContext { alone: climb.whole_gpu, ..oom }, ladder);
+        let climbs = std::iter::successors(again(LadderPosition::default()), |climb| again(*climb));
         climbs.map(|climb| (climb.floor.0, climb.whole_gpu)).collect()
     }
 
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_that_only_a_whole_gpu_could_meet_is_skipped() {
+    fn a_floor_that_needs_a_whole_gpu_is_skipped() {
         assert_eq!(floors(&[Rung::Add(MiB(2048)), buckets(), Rung::WholeGpu], 39_000, 40_960), [(40_960, true)]);
         assert_eq!(floors(&[Rung::Add(MiB(2048))], 39_000, 40_960), []);
     }
@@ -125,9 +125,9 @@ mod tests {
     #[test]
     fn a_whole_gpu_is_tried_again_on_a_larger_one() {
         let small = OomContext { had: MiB(11_000), capacity: MiB(11_264), next_capacity: Some(MiB(40_960)), alone: false };
-        let first = Climb::default().after(small, &[Rung::WholeGpu]).unwrap();
+        let first = LadderPosition::default().after(small, &[Rung::WholeGpu]).unwrap();
         let joined = first.after(small, &[Rung::WholeGpu]).unwrap();
-        assert_eq!((joined.floor, joined.crashes), (MiB(11_264), 2), "others had joined it: once more");
+        assert_eq!((joined.floor, joined.crashes), (MiB(11_264), 2), "it shared its GPU: the same memory again");
         let second = first.after(OomContext { alone: true, ..small }, &[Rung::WholeGpu]).unwrap();
         assert_eq!((first.floor, second.floor, second.crashes), (MiB(11_264), MiB(40_960), 2));
         let large = OomContext { had: MiB(40_000), capacity: MiB(40_960), next_capacity: None, alone: true };

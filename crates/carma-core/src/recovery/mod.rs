@@ -2,4 +2,4 @@
 
 mod ladder;
 
-pub use ladder::{Climb, OomContext, Rung};
+pub use ladder::{LadderPosition, OomContext, Rung};

@@ -33,6 +33,6 @@ fn weights_sum_to_one(weights: &RiskWeights, check: &mut Checker) {
     let sum = mean + median + p95 + ema;
     if (sum - 1.0).abs() > 1e-6 {
         let given = format!("{mean} + {median} + {p95} + {ema} (mean, median, p95, ema)");
-        check.refuse(given, format!("four weights from 0 to 1 that sum to 1, not to {sum}"));
+        check.refuse(given, format!("four weights from 0 to 1 that add up to 1; these add up to {sum}"));
     }
 }

@@ -101,7 +101,7 @@ impl fmt::Display for SwitchReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gain(choice) => choice.fmt(f),
-            Self::Needed(job) => write!(f, "{job} waits, and cannot run on it as it is"),
+            Self::Needed(job) => write!(f, "{job} waits and cannot run in the present mode"),
         }
     }
 }
@@ -111,7 +111,7 @@ impl fmt::Display for SwitchReason {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LaunchReason {
     /// How it got onto its devices; unset for jobs without.
-    #[serde(rename = "way", default, skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "way", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<PlacementKind>,
     /// The head of the queue, where the job was let past it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ pub enum RequeueReason {
     /// A user requested it.
     Requested,
     /// Its time slice was over, and other jobs waited.
-    #[serde(rename = "slot_over")]
+    #[serde(alias = "slot_over")]
     TimeSliceOver,
     /// It is to run elsewhere.
     Moved,

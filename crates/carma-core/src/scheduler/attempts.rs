@@ -7,7 +7,7 @@ use crate::admission::Demand;
 use crate::job::{Active, HostClaim, Job, Outcome, Placement, StopReason, Verdict, Waiting};
 use crate::mapping;
 use crate::queue::Place;
-use crate::recovery::{Climb, OomContext};
+use crate::recovery::{LadderPosition, OomContext};
 use crate::sharing::Limits;
 use crate::tenant::{Tenant, Work};
 use crate::units::{Fraction, MiB, Seconds, Time};
@@ -25,7 +25,7 @@ impl Scheduler {
     pub(super) fn launch(&mut self, job: JobId, placement: Placement, reason: LaunchReason, now: Time, actions: &mut Vec<Action>) {
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let attempt = known.next_attempt();
-        // Of a job that goes on from a checkpoint, what is left.
+        // The remaining work of a job that resumes from a checkpoint.
         let expected = known.spec.expected_duration.and_then(|_| known.expected_remaining(now));
         let active =
             Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, needed: None, idle: None, stall: None };
@@ -73,7 +73,7 @@ impl Scheduler {
         self.fleet.update_host(placement.server, |host| host.book(claim));
     }
 
-    /// The ring goes on after the device that is furthest round.
+    /// The ring continues after its last used device.
     fn advance_cursor(&mut self, placement: &Placement) {
         let devices = placement.devices.iter().map(|granted| granted.device);
         self.cursor = devices.max_by_key(|device| (Some(*device) <= self.cursor, *device)).or(self.cursor);
@@ -226,12 +226,12 @@ impl Scheduler {
             self.sequence += 1;
             (known.put_back_as, known.put_back_rank) = (Some(self.sequence), last);
         }
-        let Climb { floor, whole_gpu, .. } = known.climb;
+        let LadderPosition { floor, whole_gpu, .. } = known.climb;
         actions.push(Action::Requeue { job, floor, whole_gpu, reason });
         self.enqueue(job, now);
     }
 
-    /// What the attempt could count on, for the recovery ladder; nothing without GPUs.
+    /// The memory that was reserved for the attempt, for the recovery ladder; none without GPUs.
     fn oom(&self, job: &Job, active: &Active, now: Time) -> Option<OomContext> {
         let demand = self.demand(job, now);
         let devices = || active.placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));

@@ -8,7 +8,7 @@ use crate::queue::Place;
 use crate::units::MiB;
 
 impl Scheduler {
-    /// Every broken invariant, in words; none if all is well.
+    /// Every broken invariant as text; none if all hold.
     pub fn audit(&self) -> Vec<String> {
         let mut broken = Vec::new();
         let mut expect = |holds: bool, what: &dyn Fn() -> String| {

@@ -11,7 +11,7 @@ use crate::units::Time;
 
 /// Predicted remaining GPU time of running attempts, as far as known. Kept as sums, because every decision reads it.
 ///
-/// What is left of a rank falls at its speed until only the least part is left, and stays at that.
+/// The remaining work of a rank falls at its speed until only the least part is left, and then stays constant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Backlog {
     /// Ranks by when only the least part is left.
@@ -102,7 +102,7 @@ impl Backlog {
 }
 
 impl Scheduler {
-    /// The tenants of these devices changed: all attempts on them go on with other speeds, by prediction.
+    /// The tenants of these devices changed: all attempts on them continue at other predicted speeds.
     pub(super) fn predict_speeds(&mut self, placement: &Placement, now: Time) {
         if !self.config.mapping.policy.predicts() {
             return;

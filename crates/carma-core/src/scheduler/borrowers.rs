@@ -18,7 +18,7 @@ impl Scheduler {
         let Some(device) = self.fleet.device(device) else { return };
         let job = |tenant: &Tenant| self.jobs.get(&tenant.attempt.job);
         let leaves = |tenant: &Tenant| job(tenant).and_then(|job| job.state.active()).is_some_and(|active| active.stopping.is_some());
-        // What the one that leaves frees may be enough.
+        // The memory of the stopped job may be sufficient.
         if !self.config.enforce.stop_borrowers || device.tenants.iter().any(leaves) {
             return;
         }

@@ -13,8 +13,8 @@ use crate::tenant::Tenant;
 use crate::units::{Seconds, Time};
 use crate::{AttemptId, DeviceId, JobId};
 
-/// Memory is read so many times within the horizon.
-const READINGS_APART: f64 = 20.0;
+/// Number of memory readings within the horizon.
+const READINGS_PER_HORIZON: f64 = 20.0;
 
 impl Scheduler {
     /// Checks whether an attempt is slowed down too much against the prediction.
@@ -76,7 +76,7 @@ impl Scheduler {
     pub(super) fn watch_memory(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) {
         let Some(horizon) = self.config.correction.memory_horizon else { return };
         let config = &self.config;
-        let apart = Seconds::new(horizon.get() / READINGS_APART).unwrap_or_default();
+        let apart = Seconds::new(horizon.get() / READINGS_PER_HORIZON).unwrap_or_default();
         let near = self.fleet.update(device, config, now, |device| {
             device.note_memory(now, apart);
             let left = device.time_left(config).filter(|left| *left <= horizon && device.tenants.len() > 1);

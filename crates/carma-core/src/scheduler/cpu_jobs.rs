@@ -71,7 +71,7 @@ impl Scheduler {
         )
     }
 
-    /// What a job without GPUs has to leave for the head of the queue, if that comes before it and both claim something of a host.
+    /// The part of a host that a job without GPUs must leave for the head of the queue, if the head comes first and both claim host resources.
     pub(super) fn kept_for_claiming_head(&self, job: &Job, now: Time) -> Option<HeadReservation> {
         let head = self.jobs.get(&self.head()?)?;
         let claims = |job: &Job| !job.spec.host_claim().is_nothing();
@@ -79,7 +79,7 @@ impl Scheduler {
         if claims(job) && claims(head) && before { self.kept_for(head.id(), now) } else { None }
     }
 
-    /// What a job with GPUs has to leave for the first without that claims something of a host, if that comes before it.
+    /// The part of a host that a job with GPUs must leave for the first job without GPUs, if that one comes first and claims host resources.
     pub(super) fn host_kept_before(&self, demand: &Demand<'_>) -> Option<HostReservation> {
         let now = demand.now;
         if demand.host.is_nothing() || demand.width() == 0 {

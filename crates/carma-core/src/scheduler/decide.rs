@@ -13,7 +13,7 @@ use crate::obstacle::PlacementKind;
 use crate::units::{Seconds, Time};
 
 /// How long GPUs that should be free for the head by now are kept before that is planned again.
-const LOOK_AGAIN: Seconds = Seconds::from_secs(10);
+const REPLAN_INTERVAL: Seconds = Seconds::from_secs(10);
 
 impl Scheduler {
     /// Starts every job that may start: jobs without GPUs whenever a host takes them; jobs with GPUs in order, until one
@@ -71,7 +71,7 @@ impl Scheduler {
             let kept = kept.swap_remove(place);
             // Predictions err: then GPUs are not kept any longer, or for longer.
             if let Some(from) = kept.from.filter(|_| kept.predicted) {
-                self.timers.set(from.max(now + LOOK_AGAIN), Timer::Reservation);
+                self.timers.set(from.max(now + REPLAN_INTERVAL), Timer::Reservation);
             }
             self.reservation = Some(kept);
         }
@@ -143,7 +143,7 @@ impl Scheduler {
             [PlacementKind::Share, PlacementKind::Idle]
         };
         let find = |kind, packs| {
-            // Most jobs are looked at while all GPUs are in use.
+            // Most jobs are considered while all GPUs are in use.
             if self.fleet.open_devices(kind) < demand.width() {
                 return None;
             }

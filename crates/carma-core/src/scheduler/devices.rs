@@ -1,4 +1,4 @@
-//! Events about devices and hosts: there, gone, lost, drained, seen.
+//! Events about devices and hosts: added, removed, lost, drained, sampled.
 
 use super::action::{Action, Signal};
 use super::{EventError, Scheduler};
@@ -81,7 +81,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// The device, and its instances if it is a GPU that is cut into some.
+    /// The device, and its instances if it is a GPU that is partitioned into some.
     fn with_instances(&self, device: DeviceId) -> Result<Vec<DeviceId>, EventError> {
         self.known_device(device)?;
         let server = self.fleet.server(device.server()).into_iter().flat_map(|server| &server.devices);
@@ -108,7 +108,7 @@ impl Scheduler {
             })?;
             self.stop_on(device, |_| true, StopReason::GpuLost, now, actions);
         }
-        // What was sized for the lost device may do with another.
+        // A job that was sized for the lost device may fit another.
         self.reconsider_set_aside(now);
         Ok(())
     }

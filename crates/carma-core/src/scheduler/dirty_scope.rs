@@ -1,13 +1,13 @@
-//! What an event could have changed, so that a decision looks at no more than that.
+//! What an event could have changed, so that a decision considers only that.
 //!
-//! Most events are samples that open no device, and submissions behind a waiting head. A decision must look at nothing when
+//! Most events are samples that open no device, and submissions behind a waiting head. A decision must consider nothing when
 //! no device has become more open and no job has come, at the new jobs when only jobs have come, and at everything otherwise.
 
 use super::Scheduler;
 use super::event::Event;
 use crate::JobId;
 
-/// What the next decision has to look at.
+/// What the next decision has to consider.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) enum DirtyScope {
     /// No further job can start.
@@ -51,7 +51,7 @@ impl DirtyScope {
 }
 
 impl Scheduler {
-    /// Makes the next decision look at everything, and plans the reservation again.
+    /// Makes the next decision consider everything, and plans the reservation again.
     pub(super) fn mark_all_dirty(&mut self) {
         self.dirty = DirtyScope::Anything;
         self.time_slices.look_again();

@@ -31,10 +31,10 @@ pub enum EventError {
     #[error("device {0} exists already")]
     DuplicateDevice(DeviceId),
     /// The device's mode and its name contradict each other.
-    #[error("device {0} must be in MIG mode if it is a MIG instance, and only then")]
+    #[error("device {0}: MIG instances need MIG mode, and whole GPUs must not have it")]
     ModeOfInstance(DeviceId),
     /// The attempt is not the one under way.
-    #[error("{0} is not under way")]
+    #[error("{0} is not running")]
     NotUnderWay(AttemptId),
     /// The device is in use.
     #[error("device {0} has jobs on it")]
@@ -57,7 +57,7 @@ pub enum EventError {
         on: JobId,
     },
     /// The job is not over, or others wait for it.
-    #[error("{0} cannot be forgotten: it is not over, or others wait for it")]
+    #[error("{0} cannot be deleted: it has not ended, or other jobs depend on it")]
     StillNeeded(JobId),
     /// The request makes no sense.
     #[error("{job} cannot be accepted: {error}")]
@@ -84,7 +84,7 @@ pub enum EventError {
         error: IllegalTransition,
     },
     /// The new rules are wrong.
-    #[error("the configuration stays as it was: {0}")]
+    #[error("the configuration is unchanged: {0}")]
     Configuration(#[from] ConfigErrors),
 }
 

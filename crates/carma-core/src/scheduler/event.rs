@@ -27,19 +27,19 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<Time>,
     },
-    /// A server ends soon. Nothing new starts there; attempts that can checkpoint are asked to, and put back; others go on.
+    /// A server ends soon. No jobs start there. Attempts that can checkpoint are stopped and requeued; others continue.
     ServerDraining {
         /// Which.
         server: ServerId,
     },
-    /// A server without attempts is gone for good, and its devices with it.
+    /// A server without attempts is removed with its devices.
     ServerDetached {
         /// Which.
         server: ServerId,
     },
     /// A server has a device: a GPU or a MIG instance.
     GpuAttached(DeviceSpec),
-    /// A device without attempts is gone for good: a MIG instance was destroyed, a GPU taken out.
+    /// A device without attempts is removed: a MIG instance was destroyed, or a GPU taken out.
     GpuDetached {
         /// Which.
         device: DeviceId,
@@ -52,7 +52,7 @@ pub enum Event {
         /// How.
         mode: CollocationMode,
     },
-    /// A GPU that was to be switched to another mode is as it was.
+    /// A GPU was not switched to another mode, and keeps its mode.
     ModeRefused {
         /// Which.
         device: DeviceId,
@@ -65,7 +65,7 @@ pub enum Event {
         device: DeviceId,
     },
     /// A lost device answers again.
-    #[serde(rename = "gpu_back")]
+    #[serde(alias = "gpu_back")]
     GpuRecovered {
         /// Which.
         device: DeviceId,
@@ -90,7 +90,7 @@ pub enum Event {
         /// Which device.
         device: DeviceId,
     },
-    /// A look at a device's counters.
+    /// A sample of a device's counters.
     GpuSampled {
         /// Which.
         device: DeviceId,
@@ -131,7 +131,7 @@ pub enum Event {
         server: ServerId,
     },
     /// It is no longer.
-    #[serde(rename = "host_fine")]
+    #[serde(alias = "host_fine")]
     HostRecovered {
         /// Which.
         server: ServerId,
@@ -279,7 +279,7 @@ pub enum LimitChange {
     Set(Seconds),
 }
 
-/// What an estimator found out; what it left open stays as it was.
+/// The result of an estimator. Values that it left open do not change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Estimate {

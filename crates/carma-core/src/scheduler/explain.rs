@@ -65,11 +65,11 @@ pub struct DeviceReport {
     /// Our jobs on it.
     pub jobs: Vec<JobId>,
     /// Memory reserved for them.
-    #[serde(rename = "promised")]
+    #[serde(alias = "promised")]
     pub reserved: MiB,
     /// Memory that can still be reserved.
     pub available: MiB,
-    /// What keeps every newcomer from sharing it.
+    /// What keeps every new job from sharing it.
     pub obstacles: Vec<Obstacle>,
 }
 
@@ -123,7 +123,7 @@ impl Scheduler {
         self.fleet.servers().iter().flat_map(|server| server.devices.iter().map(move |device| answer(server, device))).collect()
     }
 
-    /// The collocation risk analysis: for every device, its scores and what keeps newcomers out.
+    /// The collocation risk analysis: for every device, its scores and what keeps new jobs out.
     pub fn survey(&self) -> impl Iterator<Item = DeviceReport> + '_ {
         self.fleet.devices().map(|device| DeviceReport {
             device: device.id(),
@@ -171,7 +171,7 @@ impl Explanation {
 impl DeviceAnswer {
     /// The obstacles, a line each.
     pub fn texts(&self, words: Wording<'_>) -> Vec<String> {
-        let idle = self.idle.iter().map(|job| format!("{} holds it and does not use it", (words.job)(*job)));
+        let idle = self.idle.iter().map(|job| format!("{} holds it without using it", (words.job)(*job)));
         texts(&self.obstacles, words).into_iter().chain(idle).collect()
     }
 }

@@ -5,7 +5,7 @@ use crate::JobId;
 use crate::fleet::Server;
 
 impl Scheduler {
-    /// A copy that knows the running jobs and so many of those that wait, the first ones; jobs that wait for something other than GPUs only if all
+    /// A copy with the running jobs and the first waiting ones; jobs that wait for something other than GPUs only if all
     /// jobs are few. Drivers run it ahead of time: the cost of a copy is bounded however long the queue is.
     #[must_use]
     pub fn front(&self, waiting: usize) -> Self {

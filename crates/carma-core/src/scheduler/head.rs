@@ -42,7 +42,7 @@ impl Scheduler {
         // A job that is due is not passed by one that has waited for a shorter time.
         let since = |job: JobId| self.jobs.get(&job).and_then(|job| job.state.waits_since());
         let may_pass = || self.queues.head().is_none_or(|first| !self.is_due(first, now) || since(longest.job) <= since(first));
-        // With a long queue it is mostly not urgent, and no job has to be looked at.
+        // With a long queue it is mostly not urgent, and no job has to be considered.
         (urgency >= 0.0 && may_pass()).then_some((longest.job, urgency))
     }
 
@@ -89,7 +89,7 @@ impl Scheduler {
         urgency.map(|urgency| length.times((drain * urgency * (all - gpus).max(0.0) / gpus).min(1.0)))
     }
 
-    /// What is to be kept for the head, due or not; planned again when anything it depends on has changed.
+    /// The reservation for the head, due or not. It is planned again when anything it depends on has changed.
     pub(super) fn planned_for(&self, head: JobId, now: Time) -> Option<HeadReservation> {
         let known = self.reservation.as_ref().filter(|kept| kept.plans_for(head));
         let plan = || {

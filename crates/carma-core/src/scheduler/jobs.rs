@@ -10,11 +10,11 @@ use super::{EventError, Scheduler};
 use crate::JobId;
 use crate::job::{Dependency, IllegalTransition, Job, JobSpec, Outcome, Priority, State, StopReason};
 use crate::mapping;
-use crate::queue::{Place, Settled};
+use crate::queue::{DependencyResult, Place};
 use crate::units::Time;
 
 /// A job that passed every check of its submission.
-struct Newcomer {
+struct CheckedJob {
     job: Job,
     /// A job it depends on that has failed already.
     failed_dependency: Option<JobId>,
@@ -50,7 +50,7 @@ impl Scheduler {
         Ok(())
     }
 
-    fn check_submission(&self, spec: JobSpec, sequence: u64, now: Time) -> Result<Newcomer, EventError> {
+    fn check_submission(&self, spec: JobSpec, sequence: u64, now: Time) -> Result<CheckedJob, EventError> {
         let id = spec.id;
         if self.jobs.contains_key(&id) {
             return Err(EventError::DuplicateJob(id));
@@ -70,12 +70,12 @@ impl Scheduler {
         let job = Job::accept(spec, unmet, sequence, now);
         match self.beyond_quota(&job, now) {
             Some(over) => Err(EventError::Quota { job: id, over }),
-            None => Ok(Newcomer { job, failed_dependency: failed }),
+            None => Ok(CheckedJob { job, failed_dependency: failed }),
         }
     }
 
-    fn accept(&mut self, newcomer: Newcomer, now: Time, actions: &mut Vec<Action>) {
-        let Newcomer { job, failed_dependency } = newcomer;
+    fn accept(&mut self, newcomer: CheckedJob, now: Time, actions: &mut Vec<Action>) {
+        let CheckedJob { job, failed_dependency } = newcomer;
         let id = job.id();
         self.dependents.add(id, &job.unmet);
         self.sequence = job.sequence;
@@ -150,7 +150,7 @@ impl Scheduler {
             let Some(job) = self.jobs.get(&place.job) else { continue };
             let demand = self.demand(job, now);
             // A job that is still too large must not be next even for a moment: it would change which job is critical, and for which job without
-            // GPUs a host is kept. What a power budget leaves is known only by trying.
+            // GPUs a host is kept. The room in a power budget is known only after a trial placement.
             let may_fit = match job.spec.gpus {
                 0 => could_ever_hold(&self.fleet, &demand),
                 _ => self.config.power.budget.is_some() || mapping::could_ever_fit(&self.fleet, &demand),
@@ -175,9 +175,9 @@ impl Scheduler {
             self.withdraw(job, now);
             for dependent in self.dependents.take(job) {
                 match self.jobs.get_mut(&dependent).map(|waiting| waiting.settle(job, &outcome)) {
-                    Some(Settled::Ready) => self.enqueue(dependent, now),
-                    Some(Settled::Never) => ends.push((dependent, Outcome::after_failure_of(self.label(job)))),
-                    Some(Settled::Waiting) | None => {}
+                    Some(DependencyResult::Ready) => self.enqueue(dependent, now),
+                    Some(DependencyResult::Never) => ends.push((dependent, Outcome::after_failure_of(self.label(job)))),
+                    Some(DependencyResult::Waiting) | None => {}
                 }
             }
             actions.push(Action::Finish { job, outcome });
@@ -209,7 +209,7 @@ impl Scheduler {
 
     pub(super) fn job_requeued(&mut self, job: JobId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let known = self.known_job(job)?;
-        let active = known.state.under_way("put back").map_err(EventError::transition(job))?;
+        let active = known.state.under_way("requeued").map_err(EventError::transition(job))?;
         let signal = if known.spec.may_checkpoint { Signal::Checkpoint } else { Signal::Terminate };
         self.stop(active.attempt, StopReason::Requeued, signal, now, actions);
         Ok(())
@@ -231,7 +231,7 @@ impl Scheduler {
     pub(super) fn begin_moved(&mut self, job: JobId, begin: Time, now: Time) -> Result<(), EventError> {
         let known = self.unfinished(job)?;
         let waits = known.state.waiting().is_some();
-        // A job that runs has begun, also if it is put back later.
+        // A running job has started, even if it is requeued later.
         if known.state.active().is_some() {
             return Ok(());
         }

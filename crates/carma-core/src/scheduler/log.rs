@@ -50,7 +50,7 @@ impl<W: Write> EventLog<W> {
         Ok(Self { scheduler, output })
     }
 
-    /// Goes on with a log that was begun before, at the state it leads to.
+    /// Continues an existing log at its final state.
     pub const fn resume(scheduler: Scheduler, output: W) -> Self {
         Self { scheduler, output }
     }
@@ -155,7 +155,7 @@ pub enum LogError {
     #[error("the event log is empty")]
     Empty,
     /// It was written by another version.
-    #[error("the event log has version {0}; this is made for version {VERSION}")]
+    #[error("the event log has version {0}; this program reads version {VERSION}")]
     Version(u32),
     /// A line is no record.
     #[error("line {line} of the event log is malformed")]
@@ -167,7 +167,7 @@ pub enum LogError {
         error: serde_json::Error,
     },
     /// An event that was accepted then is refused now.
-    #[error("line {line} of the event log is refused now")]
+    #[error("line {line} of the event log is not accepted by this version")]
     Refused {
         /// Which line.
         line: usize,
@@ -176,7 +176,7 @@ pub enum LogError {
         error: EventError,
     },
     /// Another decision was made.
-    #[error("line {line} of the event log leads to other decisions\nlogged:  {logged}\ndecided: {decided}")]
+    #[error("line {line} of the event log gives different decisions\nlogged:  {logged}\ndecided: {decided}")]
     Diverged {
         /// Which line.
         line: usize,

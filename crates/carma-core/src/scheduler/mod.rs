@@ -23,7 +23,7 @@ mod event;
 mod explain;
 mod front;
 mod head;
-mod idle_holders;
+mod idle_jobs;
 mod jobs;
 mod log;
 mod modes;
@@ -101,7 +101,7 @@ pub struct Scheduler {
     backlog: Backlog,
     /// The longest job, where it is next for being that.
     critical: Option<JobId>,
-    /// What the next decision has to look at.
+    /// What the next decision has to consider.
     dirty: DirtyScope,
     /// What is kept for the head of the queue; unset when it must be planned again.
     reservation: Option<HeadReservation>,
@@ -247,7 +247,7 @@ impl Scheduler {
         self.jobs.get(&id)
     }
 
-    /// The name of a job for users. Of a job that it no longer knows, the number.
+    /// The name of a job for users; the number of an unknown job.
     pub fn label(&self, id: JobId) -> JobLabel {
         self.job(id).map_or_else(|| id.into(), |job| job.spec.label())
     }

@@ -25,10 +25,10 @@ use crate::{DeviceId, JobId};
 const SWITCH_TIMEOUT: Seconds = Seconds::from_secs(600);
 /// Jobs that a GPU is chosen for.
 const JOBS: usize = 8;
-/// Idle GPUs that jobs of the queue are counted out to; there is no need to look further down the queue for more.
+/// Idle GPUs that jobs of the queue are counted out to; more jobs of the queue are not considered.
 const GPUS: usize = 8;
 
-/// What is remembered to choose modes by.
+/// Data for the choice of modes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ModeSwitching {
     /// GPUs that are being switched, and when that is given up.

@@ -7,11 +7,11 @@ use crate::units::{Fraction, Seconds, Time};
 use crate::{AttemptId, DeviceId, JobId};
 
 /// The shortest time over which progress is measured, in seconds.
-const STRETCH: f64 = 60.0;
+const MIN_MEASUREMENT: f64 = 60.0;
 /// After this time since it was first seen, a new attempt is taken to train.
-const SETTLED: Seconds = Seconds::from_secs(120);
+const WARM_UP: Seconds = Seconds::from_secs(120);
 /// By how much an expected duration may be off, as a factor.
-const GUESS: f64 = 1.5;
+const DURATION_ERROR: f64 = 1.5;
 
 /// How fast an attempt makes progress.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -33,7 +33,7 @@ struct Rate {
 }
 
 impl Pace {
-    /// What it does in a second when alone, where it was seen alone.
+    /// Its progress per second when alone, if it was seen alone.
     fn measured(&self) -> Option<f64> {
         self.before.filter(|rate| rate.measured).map(|rate| rate.alone)
     }
@@ -49,7 +49,7 @@ impl Pace {
     fn report(&mut self, done: f64, predicted: f64, now: Time) -> Option<f64> {
         let (since, from) = *self.first.get_or_insert((now, done));
         let rate = (done - from) / (now - since).get();
-        if (now - since).get() < STRETCH || rate <= 0.0 {
+        if (now - since).get() < MIN_MEASUREMENT || rate <= 0.0 {
             return None;
         }
         self.now = Some(Rate { alone: rate * predicted, measured: predicted <= 1.0 });
@@ -89,7 +89,7 @@ impl Scheduler {
         let pace = self.paces.entry(attempt).or_default();
         let Some(rate) = pace.report(done.get(), beside.predicted, now) else { return };
         let (measured, before) = (pace.measured(), pace.before);
-        let guess = || Some(1.0 / (self.jobs.get(&attempt.job)?.spec.expected_duration?.get() * GUESS));
+        let guess = || Some(1.0 / (self.jobs.get(&attempt.job)?.spec.expected_duration?.get() * DURATION_ERROR));
         let alone = before.map(|rate| rate.alone).or_else(guess);
         if let Some(alone) = measured.filter(|_| learns) {
             self.learn(&beside, alone / rate, now);
@@ -103,7 +103,7 @@ impl Scheduler {
     fn beside(&self, attempt: AttemptId, now: Time) -> Option<WorstDevice> {
         let placement = &self.jobs.get(&attempt.job)?.state.active()?.placement;
         let devices = || placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
-        let trains = |seen: Option<Time>| seen.is_some_and(|seen| now - seen >= SETTLED);
+        let trains = |seen: Option<Time>| seen.is_some_and(|seen| now - seen >= WARM_UP);
         if !devices().flat_map(|device| &device.tenants).all(|tenant| tenant.attempt == attempt || trains(tenant.seen_at)) {
             return None;
         }

@@ -46,7 +46,7 @@ impl Scheduler {
         QuotaUse { jobs: 1, gpus: demand.spec.gpus, memory }
     }
 
-    /// What the job needs beyond all that its user may have, if anything: it can never start.
+    /// The quota that the job alone exceeds, if any: it can never start.
     pub(super) fn beyond_quota(&self, job: &Job, now: Time) -> Option<OverQuota> {
         let quota = self.config.quotas.of(job.spec.user);
         quota.limits().then(|| quota.objection(self.quota_need(&self.demand(job, now)), QuotaUse::default())).flatten()
@@ -72,7 +72,7 @@ impl Scheduler {
         }
     }
 
-    /// Gives all turns again: quotas, or what jobs could take, have changed. Running jobs go on.
+    /// Gives all turns again: quotas, or what jobs could take, have changed. Running jobs continue.
     pub(super) fn review_quotas(&mut self, now: Time) {
         let before = std::mem::take(&mut self.quotas);
         let limited = |spec: &JobSpec| self.config.quotas.of(spec.user).limits();

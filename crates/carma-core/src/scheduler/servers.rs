@@ -8,7 +8,7 @@
 //!                  └──► no attempts ──ServerDetached──► forgotten
 //! ```
 //!
-//! Of a server that is gone without notice the driver first says [`Event::HostShort`](super::Event::HostShort): otherwise the job of the
+//! For a server that is lost without notice, the driver first sends [`Event::HostShort`](super::Event::HostShort): otherwise the job of the
 //! first lost attempt could start there again.
 
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ impl Scheduler {
             self.end_switch(device, now);
         }
         self.fleet.remove_server(server);
-        // What was sized for its devices may do with others.
+        // A job that was sized for its devices may fit others.
         self.reconsider_set_aside(now);
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Scheduler {
         }
     }
 
-    /// Looks at a waiting job again when it can no longer start where it could until then: others wait behind it.
+    /// Considers a waiting job again when it can no longer start where it could until then: others wait behind it.
     pub(super) fn look_when_closed(&mut self, job: JobId, until: Time) {
         if until < Time::MAX {
             self.timers.set(until + Seconds::TICK, Timer::ServerCloses(job));

@@ -40,10 +40,10 @@ pub struct ShareReport {
     pub gpus: f64,
     /// Expected remaining GPU-seconds of its running jobs.
     pub committed: f64,
-    /// What it has used and is about to use, over its share, in GPU-seconds. In a group the lowest is next.
-    pub standing: f64,
+    /// Past and predicted use divided by the share, in GPU-seconds. In a group the lowest is next.
+    pub usage_per_share: f64,
     /// The same of its group. The lowest is next.
-    pub group_standing: f64,
+    pub group_usage_per_share: f64,
 }
 
 impl Scheduler {
@@ -63,8 +63,8 @@ impl Scheduler {
                 group_share: shares.of_group(account.group),
                 gpus: reading.rate,
                 committed: reading.due,
-                standing: ledger.of_user(account) as f64 / 1000.0,
-                group_standing: ledger.of_group(account.group) as f64 / 1000.0,
+                usage_per_share: ledger.of_user(account) as f64 / 1000.0,
+                group_usage_per_share: ledger.of_group(account.group) as f64 / 1000.0,
             }
         };
         let mut accounts: Vec<Account> = ledger.accounts().chain(main.accounts()).collect();
@@ -144,7 +144,7 @@ impl Scheduler {
     /// Reviews which users are below their share, now and when a user has been away for too long.
     pub(super) fn review_reserve(&mut self, now: Time) {
         let rules = &self.config.queue;
-        if !rules.fair_share || rules.courtesy == Seconds::ZERO {
+        if !rules.fair_share || rules.fair_share_reserve == Seconds::ZERO {
             return;
         }
         let before = self.queues.main.reserve.ends_at;

@@ -1,6 +1,6 @@
 //! Time slices: an attempt that can checkpoint is preempted after its time slice, if a waiting job can use its GPUs.
 //!
-//! Otherwise it goes on. This is checked when a time slice ends, when a job begins to wait, and when devices or jobs change.
+//! Otherwise it continues. This is checked when a time slice ends, when a job starts to wait, and when devices or jobs change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ impl TimeSlices {
 impl Scheduler {
     /// When the time slice of a running job ends, if it has one.
     fn time_slice_end(&self, job: JobId) -> Option<(Time, AttemptId)> {
-        let length = self.config.slots.length?;
+        let length = self.config.time_slices.length?;
         let job = self.jobs.get(&job).filter(|job| job.spec.may_checkpoint && job.spec.gpus > 0)?;
         let active = job.state.active().filter(|active| active.stopping.is_none())?;
         Some((active.launched_at + length, active.attempt))
@@ -72,7 +72,7 @@ impl Scheduler {
     /// Applies a new length to all time slices.
     pub(super) fn restart_time_slices(&mut self) {
         self.time_slices.over.clear();
-        if self.config.slots.length.is_some() {
+        if self.config.time_slices.length.is_some() {
             let on_gpus: BTreeSet<JobId> =
                 self.fleet.devices().flat_map(|device| &device.tenants).map(|tenant| tenant.attempt.job).collect();
             for job in on_gpus {

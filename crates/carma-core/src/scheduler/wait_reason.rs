@@ -48,7 +48,7 @@ pub enum WaitReason {
         #[serde(flatten)]
         over: OverQuota,
     },
-    /// No server that could hold it has a host with so many cores and so much memory, even if all else ended.
+    /// No server with enough GPUs has a host with these cores and this memory, even without other jobs.
     TooLargeForHosts {
         /// What it claims.
         #[serde(flatten)]
@@ -93,7 +93,8 @@ pub enum WaitReason {
         ahead: usize,
         /// Why the head goes first, where it is not that it was there first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        because: Option<Precedence>,
+        #[serde(alias = "because")]
+        precedence: Option<Precedence>,
     },
 }
 
@@ -108,14 +109,14 @@ pub enum Precedence {
     Priority,
     /// Its group has recently used less of its share, in GPU-seconds over the share.
     Group {
-        /// What the head's group has had and is about to have.
+        /// Past and predicted use of the head's group.
         theirs: f64,
         /// What this job's has.
         ours: f64,
     },
     /// Its user has recently used less, in GPU-seconds over the share.
     User {
-        /// What the head's user has had and is about to have.
+        /// Past and predicted use of the head's user.
         theirs: f64,
         /// What this job's has.
         ours: f64,
@@ -150,7 +151,7 @@ impl Scheduler {
             _ => match self.head() {
                 Some(head) if head != job.id() => {
                     let ahead = self.queue_ids().take_while(|other| *other != job.id()).count();
-                    WaitReason::Behind { head, ahead, because: self.precedence(head, job) }
+                    WaitReason::Behind { head, ahead, precedence: self.precedence(head, job) }
                 }
                 _ => WaitReason::Room,
             },
@@ -204,7 +205,7 @@ impl Scheduler {
                 if ends { WaitReason::ServersEnd { needed: demand.lasts } } else { WaitReason::TooLargeForHosts { claim: demand.host } }
             }
             Some(head) if head != job.id() && !demand.host.is_nothing() => {
-                WaitReason::Behind { head, ahead: self.queues.ahead_for_host(&Place::of(job)), because: None }
+                WaitReason::Behind { head, ahead: self.queues.ahead_for_host(&Place::of(job)), precedence: None }
             }
             _ => WaitReason::NoHost,
         }
@@ -243,14 +244,14 @@ impl WaitReason {
     /// As text in these words.
     pub fn text(&self, words: Wording<'_>) -> String {
         match self {
-            Self::NotBefore { begin } => format!("is to begin {}", (words.moment)(*begin)),
+            Self::NotBefore { begin } => format!("starts no earlier than {}", (words.moment)(*begin)),
             Self::Dependencies { on } => {
                 let jobs: Vec<String> = on.iter().map(|dependency| (words.job)(dependency.job)).collect();
                 format!("waits for {}", jobs.join(", "))
             }
-            Self::Behind { head, ahead, because } => {
-                let because = because.map_or_else(String::new, |because| format!(": {because}"));
-                format!("waits behind {}; {ahead} ahead of it{because}", (words.job)(*head))
+            Self::Behind { head, ahead, precedence } => {
+                let reason = precedence.map_or_else(String::new, |precedence| format!(": {precedence}"));
+                format!("waits behind {}; {ahead} ahead of it{reason}", (words.job)(*head))
             }
             other => other.to_string(),
         }
@@ -268,14 +269,14 @@ impl fmt::Display for WaitReason {
             Self::Held => f.write_str("is held until it is released"),
             Self::Estimating => f.write_str("is being estimated"),
             Self::Dependencies { .. } | Self::NotBefore { .. } | Self::Behind { .. } => f.write_str(&self.text(Wording::PLAIN)),
-            Self::ArrayLimit { at_most } => write!(f, "waits for its turn: {at_most} of its array may run at once"),
-            Self::Quota { over } => write!(f, "waits for its user's quota: {over}"),
+            Self::ArrayLimit { at_most } => write!(f, "waits: its array may run {at_most} jobs at once"),
+            Self::Quota { over } => write!(f, "waits: its user has reached a quota: {over}"),
             Self::TooLargeForHosts { claim } => {
-                write!(f, "can never start: no server that could hold it has a host with {claim}")
+                write!(f, "can never start: no server with enough GPUs has a host with {claim}")
             }
             Self::TooMuchPower { needed, budget } => write!(
                 f,
-                "can never start: with it alone a server's GPUs would draw {needed}, and the budget is {budget}; raise power.budget, or set power.cap"
+                "can never start: it alone would need {needed} on a server, and the power budget is {budget}; raise power.budget, or set power.cap"
             ),
             Self::TooLarge { gpus, most: 0, .. } => write!(f, "can never start: it needs {}, and no server has a GPU", gpus_text(*gpus)),
             Self::TooLarge { gpus, memory, largest, most } => {
@@ -284,11 +285,11 @@ impl fmt::Display for WaitReason {
                 write!(f, "can never start: it needs {needs}{each}; a server has at most {most}, and the largest GPU has {largest}")
             }
             Self::NoServer => f.write_str("waits for a server: there is none"),
-            Self::ServersEnd { needed: None } => f.write_str("waits for a server: those that could hold it end soon"),
+            Self::ServersEnd { needed: None } => f.write_str("waits for a server: the suitable servers end soon"),
             Self::ServersEnd { needed: Some(needed) } => {
-                write!(f, "waits for a server that lasts {needed}: those that could hold it end before")
+                write!(f, "waits for a server that lasts {needed}: the suitable servers end earlier")
             }
-            Self::NoHost => f.write_str("waits for a host that takes another job without GPUs"),
+            Self::NoHost => f.write_str("waits for a host with room for a job without GPUs"),
             Self::Room => f.write_str("is next in the queue: no GPU has room"),
         }
     }
@@ -298,13 +299,17 @@ impl fmt::Display for Precedence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hours = |seconds: &f64| format!("{:.1}", seconds / 3600.0);
         match self {
-            Self::Recovery => f.write_str("it is to be recovered"),
+            Self::Recovery => f.write_str("it recovers from an out-of-memory error"),
             Self::Priority => f.write_str("its priority is higher"),
-            Self::Group { theirs, ours } => write!(f, "its group has recently used less, {} GPU hours to {}", hours(theirs), hours(ours)),
-            Self::User { theirs, ours } => write!(f, "its user has recently used less, {} GPU hours to {}", hours(theirs), hours(ours)),
+            Self::Group { theirs, ours } => {
+                write!(f, "its group has used less recently: {} GPU hours; this job's group {}", hours(theirs), hours(ours))
+            }
+            Self::User { theirs, ours } => {
+                write!(f, "its user has used less recently: {} GPU hours; this job's user {}", hours(theirs), hours(ours))
+            }
             Self::LessAttained => f.write_str("it has used less GPU time, or has waited longer"),
             Self::Shorter => f.write_str("it is shorter, or has waited longer"),
-            Self::Longest => f.write_str("it is the longest, and all other work would be done before it"),
+            Self::Longest => f.write_str("it is the longest job and would end last"),
         }
     }
 }

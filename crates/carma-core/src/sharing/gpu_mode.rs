@@ -21,7 +21,7 @@ pub enum GpuMode {
 }
 
 impl GpuMode {
-    /// The way of sharing, however a GPU is cut for it.
+    /// The mode of sharing, with any MIG layout.
     pub const fn sharing(self) -> SharingMode {
         match self {
             Self::Streams => SharingMode::Streams,
@@ -104,7 +104,7 @@ impl fmt::Display for MigLayout {
     }
 }
 
-/// What a MIG instance has of its GPU.
+/// The share of a MIG instance in its GPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
     /// Compute slices, of seven.
@@ -114,7 +114,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// So many compute slices of a GPU with this memory. Memory goes with them in eighths.
+    /// This many compute slices of a GPU with this memory. Memory goes with them in eighths.
     pub const fn of(slices: u8, whole: MiB) -> Self {
         let eighths = match slices {
             0..=2 => slices as u64,
@@ -124,7 +124,7 @@ impl Part {
         Self { slices, memory: MiB(whole.0 * eighths / 8) }
     }
 
-    /// An instance with so much of a GPU's memory; the smaller of those that could be.
+    /// An instance with this share of a GPU's memory; the smaller of the possible ones.
     pub fn with_memory(memory: MiB, whole: MiB) -> Self {
         let eighths = memory.0 * 8 / whole.0.max(1);
         // A part of each slice is the driver's, so instances have a little less than their eighths.
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_are_known_by_their_memory() {
+    fn instances_are_identified_by_their_memory() {
         for (memory, slices) in [(4_864, 1), (9_856, 2), (19_968, 3), (40_192, 7), (20_480, 3)] {
             assert_eq!(Part::with_memory(MiB(memory), MiB(40_960)).slices, slices, "{memory}");
         }

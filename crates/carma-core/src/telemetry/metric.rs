@@ -62,7 +62,7 @@ metrics! {
         id: "smact",
         stored: "smact",
         label: "SMACT",
-        about: "Share of time that multiprocessors had work (SMACT).",
+        about: "Share of time in which SMs were active (SMACT).",
         gauge: "carma_gpu_sm_active_ratio",
         shown: Shown::Always,
     }
@@ -70,7 +70,7 @@ metrics! {
         id: "smocc",
         stored: "smocc",
         label: "SMOCC",
-        about: "Share of warps that were resident (SMOCC).",
+        about: "Share of warp slots in use (SMOCC).",
         gauge: "carma_gpu_sm_occupancy_ratio",
         shown: Shown::Always,
     }
@@ -78,7 +78,7 @@ metrics! {
         id: "drama",
         stored: "drama",
         label: "DRAMA",
-        about: "Share of time that the memory was read or written (DRAMA).",
+        about: "Share of time in which memory was read or written (DRAMA).",
         gauge: "carma_gpu_dram_active_ratio",
         shown: Shown::Always,
     }
@@ -86,7 +86,7 @@ metrics! {
         id: "tensor",
         stored: "tensor",
         label: "TENSO",
-        about: "Share of time that the tensor cores were busy (TENSO).",
+        about: "Share of time in which tensor cores were active (TENSO).",
         gauge: "carma_gpu_tensor_active_ratio",
         shown: Shown::WhereMeasured,
     }
@@ -95,7 +95,7 @@ metrics! {
         // Event logs of 0.1.0 called it so, too.
         stored: "utilisation",
         label: "GPU utilisation",
-        about: "Share of time that at least one kernel ran.",
+        about: "Share of time in which at least one kernel ran.",
         gauge: "carma_gpu_utilisation_ratio",
         shown: Shown::Never,
     }
@@ -134,6 +134,6 @@ impl Serialize for Metric {
 impl<'de> Deserialize<'de> for Metric {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let id = String::deserialize(deserializer)?;
-        Self::by_id(&id).ok_or_else(|| de::Error::custom(format!("{id:?} is not a metric")))
+        Self::by_id(&id).ok_or_else(|| de::Error::custom(format!("unknown metric {id:?}")))
     }
 }

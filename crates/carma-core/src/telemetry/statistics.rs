@@ -16,7 +16,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Of values in order of time, with the moving average's weight for each new value; `None` of no values.
+    /// Computes the statistics of values in order of time, with the moving average's weight for each new value; `None` without values.
     ///
     /// ```
     /// use carma_core::Statistics;

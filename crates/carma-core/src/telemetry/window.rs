@@ -161,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn is_full_with_its_thirtieth_sample_and_holds_no_more() {
+    fn the_window_is_full_with_thirty_samples() {
         assert!(!filled(1..30).is_full());
         assert!(filled(1..31).is_full());
         assert_eq!(filled(1..100).samples.len(), 30);
     }
 
     #[test]
-    fn a_slower_sampler_fills_it_too_until_half_of_the_samples_are_missing() {
+    fn a_slower_sampler_fills_the_window_if_half_of_the_samples_are_present() {
         assert!(filled((0..60).step_by(2)).is_full());
         assert!(!filled((0..90).step_by(3)).is_full());
     }
@@ -182,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_set_back_begins_again() {
+    fn a_clock_set_back_restarts_the_window() {
         let mut window = filled(1..31);
         window.push(sample(12.0, 0.5));
         assert_eq!((window.samples.len(), window.is_full()), (1, false));
     }
 
     #[test]
-    fn a_gap_empties_it_by_age() {
+    fn a_gap_removes_samples_by_age() {
         let mut window = filled(1..31);
         window.push(sample(50.0, 0.5));
         assert_eq!((window.samples.len(), window.is_full()), (11, false), "10 s of the old window and the new sample");

@@ -50,7 +50,7 @@ pub struct Tenant {
     pub sharing: SharingClass,
     /// Its part in interference.
     pub profile: InterferenceProfile,
-    /// What it has to do from its launch on, and its predicted speed; unset: unknown.
+    /// Its work from the launch on, and its predicted speed; unset: unknown.
     pub work: Option<Work>,
     /// Since when it does nothing here; unset: it works, or was not seen yet.
     pub idle_since: Option<Time>,

@@ -6,7 +6,7 @@ use crate::units::{Fraction, MiB, Seconds, Time};
 const NOISE: Fraction = Fraction::clamped(0.01);
 /// Memory that an attempt on a plateau may still take: a share of its peak, and some more.
 const SHARE: Fraction = Fraction::clamped(0.1);
-const MORE: MiB = MiB(512);
+const EXTRA: MiB = MiB(512);
 
 /// The highest memory of an attempt on a device, and since when it has not risen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,7 +36,7 @@ impl Plateau {
 
     /// Memory to keep reserved for an attempt on its plateau.
     pub(crate) fn enough(&self) -> MiB {
-        self.peak + self.peak.share(SHARE) + MORE
+        self.peak + self.peak.share(SHARE) + EXTRA
     }
 }
 

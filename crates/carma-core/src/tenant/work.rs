@@ -57,13 +57,13 @@ impl Work {
         self.total / LEAST_PART
     }
 
-    /// What is left at time zero and its decrease, so that the sum over attempts is linear in time; in microseconds.
+    /// The remaining work at time zero and its decrease, so that the sum over attempts is linear in time; in microseconds.
     pub(crate) fn line(&self) -> (i128, i128) {
         let (total, done) = (i128::from(UNIT * self.total), i128::from(self.done));
         (total - done + i128::from(self.speed) * i128::from(self.since.milliseconds()), i128::from(self.speed))
     }
 
-    /// When it ends, by prediction. What has run longer than expected may run as long again as it is late.
+    /// Its predicted end. An attempt that has run longer than expected may run as long again as it is late.
     pub(crate) fn ends_at(&self, now: Time) -> Time {
         let done = self.done + self.speed * (now - self.since).milliseconds();
         let left = (UNIT * self.total).abs_diff(done).max(UNIT * self.least());

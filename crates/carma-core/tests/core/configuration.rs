@@ -26,7 +26,7 @@ fn bad_settings_are_refused_with_key_and_range() {
         ),
         (
             r#"{"risk":{"mean":0.5}}"#,
-            "risk = 0.5 + 0.3 + 0.3 + 0.2 (mean, median, p95, ema) is not allowed: give four weights from 0 to 1 that sum to 1, not to 1.3",
+            "risk = 0.5 + 0.3 + 0.3 + 0.2 (mean, median, p95, ema) is not allowed: give four weights from 0 to 1 that add up to 1; these add up to 1.3",
         ),
         (
             r#"{"window":{"period":45}}"#,
@@ -43,7 +43,7 @@ fn bad_settings_are_refused_with_key_and_range() {
         ),
         (
             r#"{"policy":"mgam"}"#,
-            "policy = \"mgam\" is not allowed: give one of carma, exclusive, rr, ff, bf, magm, lug, horus, lucid, with est- or or- before it if wanted",
+            "policy = \"mgam\" is not allowed: give one of carma, exclusive, rr, ff, bf, magm, lug, horus, lucid, optionally with the prefix est- or or-",
         ),
     ] {
         assert_eq!(wrong(json), message);
@@ -51,7 +51,7 @@ fn bad_settings_are_refused_with_key_and_range() {
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once() {
+fn every_mistake_is_reported_at_once() {
     assert_eq!(wrong(r#"{"policy":"x","window":{"length":0},"admission":{"margin":-1}}"#).lines().count(), 3);
 }
 
@@ -70,12 +70,12 @@ fn bad_configuration_at_run_time_changes_nothing() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let settings: Settings = serde_json::from_str(r#"{"window":{"length":0}}"#).unwrap();
     let refused = lab.refused(Event::ConfigurationChanged(Box::new(settings)));
-    assert_eq!(refused, "the configuration stays as it was: window.length = 0 is not allowed: give a number from 1 to 3600 s");
+    assert_eq!(refused, "the configuration is unchanged: window.length = 0 is not allowed: give a number from 1 to 3600 s");
 }
 
 #[test]
 fn settings_change_a_preset_key_by_key() {
-    let json = r#"{"preset":"aegis","policy":"or-lug","screen":{"enabled":false},"queue":{"backfill":7},"gate":{"patience":60},
+    let json = r#"{"preset":"aegis","policy":"or-lug","screen":{"enabled":false},"queue":{"backfill":7},"gate":{"timeout":60},
                    "recovery":{"ladder":[{"add":1024},{"buckets":{"shares":[0.5],"largest_step":4096}},"whole_gpu"]}}"#;
     let config = serde_json::from_str::<Settings>(json).unwrap().check().unwrap();
     let aegis = Config::from(Preset::Aegis);
@@ -83,7 +83,7 @@ fn settings_change_a_preset_key_by_key() {
         mapping: "or-lug".parse().unwrap(),
         screen: Screen { enabled: false, ..aegis.screen },
         queue: QueueConfig { backfill: Some(7), ..aegis.queue },
-        gate: GateConfig { patience: Some(Seconds::from_secs(60)), ..aegis.gate },
+        gate: GateConfig { timeout: Some(Seconds::from_secs(60)), ..aegis.gate },
         recovery: RecoveryConfig {
             ladder: vec![
                 Rung::Add(MiB(1024)),

@@ -23,13 +23,13 @@ fn moved(actions: &[Action]) -> Vec<u64> {
 }
 
 impl Lab {
-    /// A job says how far it is, so many seconds later.
+    /// A job reports its progress this many seconds later.
     pub(crate) fn reports(&mut self, id: u64, after: u64, done: f64) -> Vec<Action> {
         self.now = self.now + secs(after);
         self.event(Event::Progress { attempt: self.attempt(id), done: share(done) })
     }
 
-    /// What each job on the GPU uses, so many seconds later.
+    /// The memory of each job on the GPU, this many seconds later.
     fn uses(&mut self, after: u64, memory: &[(u64, u64)]) -> Vec<Action> {
         self.now = self.now + secs(after);
         let process = |(id, memory): &(u64, u64)| ProcessUse { owner: Owner::Attempt(self.attempt(*id)), memory: Some(MiB(*memory)) };
@@ -37,7 +37,7 @@ impl Lab {
         self.event(Event::ProcessesSeen { device: gpu(0), processes })
     }
 
-    /// A GPU that two jobs share, the first of which did a thousandth of its work a second while it was alone.
+    /// A GPU that two jobs share. The first did a thousandth of its work per second while it was alone.
     fn two(correction: CorrectionSettings, first: JobSpec, second: JobSpec) -> Self {
         let mut lab = lab(correction);
         lab.submit(first);
@@ -65,13 +65,13 @@ fn a_job_slower_than_predicted_is_separated_from_the_job_that_slows_it() {
     assert!(lab.obstacles(3, 0).iter().any(|obstacle| slowed(&obstacle)), "{:?}", lab.obstacles(3, 0));
     let gone = lab.exit(2, Verdict::Failed { code: 143 });
     assert!(gone.iter().any(|action| matches!(action, Action::Requeue { reason: RequeueReason::Moved, .. })), "{gone:?}");
-    assert!(lab.obstacles(2, 0).contains(&Obstacle::KeptApart { from: JobId(1) }));
+    assert!(lab.obstacles(2, 0).contains(&Obstacle::InterferedBefore { with: JobId(1) }));
     assert_eq!(lab.scheduler.job(JobId(2)).unwrap().apart_from, [JobId(1)]);
     assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(2, vec![0])]);
 }
 
 #[test]
-fn a_newcomer_is_not_judged_before_it_trains() {
+fn a_new_job_is_not_judged_before_it_trains() {
     let mut lab = lab(SLOWED);
     lab.submit(known(1, 4_000));
     lab.settle(1, 4_000);
@@ -84,7 +84,7 @@ fn a_newcomer_is_not_judged_before_it_trains() {
 }
 
 #[test]
-fn what_was_predicted_is_no_reason() {
+fn a_predicted_slowdown_moves_no_job() {
     let mut lab = Lab::two(SLOWED, patient(1), patient(2));
     lab.reports(1, 0, 0.2);
     assert_eq!(moved(&lab.reports(1, 100, 0.26)), NONE, "1.7 times is less than 1.5 times the predicted 1.2");
@@ -101,7 +101,7 @@ fn a_job_that_cannot_checkpoint_is_not_moved_but_no_job_is_added() {
 }
 
 #[test]
-fn without_a_measurement_alone_the_expected_duration_counts_for_what_it_is_worth() {
+fn without_a_solo_measurement_the_expected_duration_is_used_with_a_margin() {
     let mut lab = lab(SLOWED);
     lab.submit(JobSpec { expected_duration: Some(secs(1000)), ..patient(1) });
     lab.settle(1, 4_000);
@@ -140,7 +140,7 @@ fn a_growing_job_is_moved_where_no_other_can_be() {
 }
 
 #[test]
-fn memory_that_is_steady_or_comes_to_rest_is_nobodys_business() {
+fn steady_memory_causes_no_correction() {
     let mut lab = Lab::two(GROWS, patient(1), patient(2));
     for step in 0..40 {
         let taken = [2_000, 9_000, 15_000, 20_000].get(step).copied().unwrap_or(20_000 + step as u64 % 2);

@@ -1,4 +1,4 @@
-//! Admission to devices: gates, reservations, outsiders, modes, drained and lost GPUs.
+//! Admission to devices: gates, reservations, foreign processes, modes, drained and lost GPUs.
 
 use carma_core::*;
 
@@ -10,7 +10,7 @@ fn foreign(lab: &mut Lab, ordinal: u16, memory: Option<u64>) -> Vec<Action> {
 }
 
 #[test]
-fn the_gate_opens_when_the_newcomer_was_seen_for_more_than_30_seconds() {
+fn the_gate_opens_after_30_seconds_of_observation() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 1);
     lab.submit(known(1, 1_000));
     assert_eq!(lab.submit(known(2, 1_000)), []);
@@ -23,7 +23,7 @@ fn the_gate_opens_when_the_newcomer_was_seen_for_more_than_30_seconds() {
 }
 
 #[test]
-fn the_gate_opens_when_the_newcomer_dies() {
+fn the_gate_opens_when_the_new_job_ends() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 1);
     lab.submit(known(1, 1_000));
     lab.submit(known(2, 1_000));
@@ -31,7 +31,7 @@ fn the_gate_opens_when_the_newcomer_dies() {
 }
 
 #[test]
-fn patience_with_a_newcomer_that_is_never_seen_ends() {
+fn the_gate_opens_after_a_timeout_if_the_new_job_is_never_seen() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 1_000));
     lab.submit(known(2, 1_000));
@@ -101,7 +101,7 @@ fn the_next_job_starts_at_a_jobs_exit_not_at_the_next_reading() {
 }
 
 #[test]
-fn outsiders_count_and_can_be_avoided() {
+fn foreign_processes_count_and_can_be_avoided() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     foreign(&mut lab, 0, Some(8_000));
     lab.load(0, 8_000, 0.1);
@@ -122,7 +122,7 @@ fn outsiders_count_and_can_be_avoided() {
 }
 
 #[test]
-fn a_process_of_ours_where_it_does_not_belong_is_an_outsider_there() {
+fn a_job_process_on_another_gpu_is_foreign_there() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(known(1, 1_000));
     let attempt = lab.attempt(1);
@@ -133,7 +133,7 @@ fn a_process_of_ours_where_it_does_not_belong_is_an_outsider_there() {
 }
 
 #[test]
-fn a_process_of_a_job_that_is_forgotten_is_an_outsider() {
+fn a_process_of_a_deleted_job_is_foreign() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let ghost = ProcessUse { owner: Owner::Attempt(AttemptId { job: JobId(77), number: 1 }), memory: Some(MiB(9_000)) };
     lab.event(Event::ProcessesSeen { device: gpu(0), processes: vec![ghost] });
@@ -141,7 +141,7 @@ fn a_process_of_a_job_that_is_forgotten_is_an_outsider() {
 }
 
 #[test]
-fn what_outsiders_are_seen_to_use_counts_before_the_next_reading() {
+fn foreign_memory_counts_before_the_next_reading() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     foreign(&mut lab, 0, Some(30_000));
     assert_eq!(lab.submit(known(1, 20_000)), []);
@@ -149,7 +149,7 @@ fn what_outsiders_are_seen_to_use_counts_before_the_next_reading() {
 }
 
 #[test]
-fn an_outsider_does_not_hide_behind_memory_the_driver_hides() {
+fn foreign_memory_is_found_beside_hidden_memory() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 15_000));
     let ours = ProcessUse { owner: Owner::Attempt(lab.attempt(1)), memory: None };
@@ -160,7 +160,7 @@ fn an_outsider_does_not_hide_behind_memory_the_driver_hides() {
 }
 
 #[test]
-fn reservations_that_are_switched_on_count_for_running_jobs() {
+fn enabled_reservations_count_for_running_jobs() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 1);
     lab.submit(known(1, 30_000));
     lab.settle(1, 500);
@@ -172,11 +172,11 @@ fn reservations_that_are_switched_on_count_for_running_jobs() {
 }
 
 #[test]
-fn a_changed_gate_counts_for_gates_that_are_closed() {
+fn changed_gate_settings_apply_to_closed_gates() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 1);
     lab.submit(known(1, 1_000));
     lab.submit(known(2, 1_000));
-    let gate = GateSettings { patience: Some(60.0), ..GateSettings::default() };
+    let gate = GateSettings { timeout: Some(60.0), ..GateSettings::default() };
     let settings = Settings { preset: Some(Preset::Paper), gate: Some(gate), ..Settings::default() };
     lab.event(Event::ConfigurationChanged(Box::new(settings)));
     assert_eq!(lab.wait(59), []);
@@ -195,7 +195,7 @@ fn a_cap_on_jobs_per_gpu() {
 }
 
 #[test]
-fn drained_gpus_take_nothing_and_keep_what_they_have() {
+fn drained_gpus_take_no_jobs_and_keep_running_ones() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 1_000));
     assert_eq!(lab.event(Event::GpuDrained { device: gpu(0) }), []);
@@ -207,7 +207,7 @@ fn drained_gpus_take_nothing_and_keep_what_they_have() {
 }
 
 #[test]
-fn a_host_that_is_short_takes_nothing() {
+fn a_host_with_a_shortage_takes_no_jobs() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.event(Event::HostShort { server: ServerId(0) });
     assert_eq!(lab.submit(known(1, 1_000)), []);
@@ -240,7 +240,7 @@ fn an_mps_server_serves_one_user_at_a_time() {
 }
 
 #[test]
-fn exclusive_process_mode_keeps_plain_processes_and_outsiders_out() {
+fn exclusive_process_mode_accepts_only_mps_clients() {
     let mut lab = mps(true);
     assert_eq!(lab.submit(of_user(1, 7, RequestedMode::Streams)), []);
     assert!(matches!(lab.scheduler.explain(JobId(1)).unwrap().reason, WaitReason::TooLarge { .. }), "no GPU here ever will");
@@ -255,7 +255,7 @@ fn exclusive_process_mode_keeps_plain_processes_and_outsiders_out() {
 }
 
 #[test]
-fn mps_clients_are_held_to_a_known_need_and_the_configured_threads() {
+fn mps_clients_are_limited_to_their_need_and_the_configured_threads() {
     let config = Config { mps: MpsConfig { active_threads: Some(40), limit_memory: true }, ..Config::from(Preset::Standard) };
     let mut lab = Lab::new(config, 0);
     for ordinal in 0..2 {
@@ -304,7 +304,7 @@ fn instances_of_a_drained_or_lost_gpu_are_drained_or_lost() {
 }
 
 #[test]
-fn only_mps_clients_go_with_their_server() {
+fn only_mps_clients_end_with_their_server() {
     let mut lab = mps(false);
     lab.submit(of_user(1, 7, RequestedMode::Streams));
     lab.settle(1, 2_000);
@@ -344,7 +344,7 @@ fn unknown_and_contradictory_devices_are_refused() {
     let elsewhere = DeviceSpec::new(DeviceId::gpu(ServerId(3), 0), A100);
     assert_eq!(lab.refused(Event::GpuAttached(elsewhere)), "server 3 is not known");
     let odd = DeviceSpec { mode: CollocationMode::Mig, ..DeviceSpec::new(gpu(1), A100) };
-    assert_eq!(lab.refused(Event::GpuAttached(odd)), "device s0/gpu1 must be in MIG mode if it is a MIG instance, and only then");
+    assert_eq!(lab.refused(Event::GpuAttached(odd)), "device s0/gpu1: MIG instances need MIG mode, and whole GPUs must not have it");
     assert_eq!(lab.refused(Event::MpsServerDied { device: gpu(0) }), "device s0/gpu0 is not in MPS mode");
     let sample = Sample::new(lab.now + secs(1), MiB(0));
     assert_eq!(lab.refused(Event::GpuSampled { device: gpu(4), sample }), "device s0/gpu4 is not known");

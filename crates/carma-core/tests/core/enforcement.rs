@@ -68,7 +68,7 @@ fn a_launch_is_limited_as_strictly_as_configured() {
 }
 
 #[test]
-fn a_limited_job_gives_back_what_it_does_not_use_and_its_guarantee_follows() {
+fn a_limited_job_gives_back_unused_memory_with_its_guarantee() {
     let mut lab = lab(Some(Enforcement::Hard));
     lab.event(Event::ConfigurationChanged(Box::new(Settings {
         policy: Some("ff".to_owned()),
@@ -89,7 +89,7 @@ fn a_limited_job_gives_back_what_it_does_not_use_and_its_guarantee_follows() {
 }
 
 #[test]
-fn a_borrower_that_can_checkpoint_is_stopped_as_soon_as_others_lack_what_is_reserved() {
+fn a_borrower_that_can_checkpoint_stops_when_others_lack_reserved_memory() {
     let mut lab = lab(None);
     launch(&mut lab, [known(1, 15_000), JobSpec { may_checkpoint: true, ..known(2, 5_000) }, known(3, 15_000)]);
     assert_eq!(stopped(&uses(&mut lab, &[(1, 14_000), (2, 10_000), (3, 0)])), None, "16,960 MiB are free, and 16,000 reserved");
@@ -98,7 +98,7 @@ fn a_borrower_that_can_checkpoint_is_stopped_as_soon_as_others_lack_what_is_rese
     assert_eq!(stopped(&actions), Some((2, Signal::Checkpoint, borrowing)));
     assert_eq!(
         borrowing.to_string(),
-        "used 14.6 GiB more than the 4.9 GiB reserved for it, and other jobs of the GPU lacked 8.8 GiB of what is reserved for them"
+        "used 14.6 GiB more than the 4.9 GiB reserved for it, and other jobs of the GPU were 8.8 GiB short of their reserved memory"
     );
     assert_eq!(stopped(&uses(&mut lab, &[(1, 14_000), (2, 21_000), (3, 0)])), None, "it is told once");
     let actions = lab.exit(2, Verdict::Failed { code: 143 });
@@ -108,7 +108,7 @@ fn a_borrower_that_can_checkpoint_is_stopped_as_soon_as_others_lack_what_is_rese
 }
 
 #[test]
-fn one_that_cannot_checkpoint_is_left_until_the_gpu_is_full() {
+fn a_borrower_that_cannot_checkpoint_runs_until_the_gpu_is_full() {
     let mut lab = lab(None);
     launch(&mut lab, [known(1, 15_000), known(2, 5_000), known(3, 5_000)]);
     assert_eq!(stopped(&uses(&mut lab, &[(1, 0), (2, 20_000), (3, 12_000)])), None);
@@ -117,7 +117,7 @@ fn one_that_cannot_checkpoint_is_left_until_the_gpu_is_full() {
 }
 
 #[test]
-fn no_job_is_stopped_for_memory_that_no_other_misses() {
+fn no_borrower_is_stopped_while_no_job_lacks_memory() {
     let mut alone = lab(None);
     launch(&mut alone, [known(1, 5_000)]);
     assert_eq!(stopped(&uses(&mut alone, &[(1, 40_900)])), None, "it has the GPU for itself");

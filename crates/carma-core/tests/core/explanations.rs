@@ -5,7 +5,7 @@ use carma_core::*;
 use crate::lab::{Lab, gpu, job, known, secs};
 
 #[test]
-fn why_is_my_job_waiting() {
+fn the_reason_of_a_waiting_job_is_explained() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 5);
     lab.submit(JobSpec { exclusive: true, ..job(1) });
     lab.submit(known(2, 30_000));
@@ -20,7 +20,7 @@ fn why_is_my_job_waiting() {
 }
 
 #[test]
-fn why_is_it_behind() {
+fn the_reason_of_the_queue_order_is_explained() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(JobSpec { exclusive: true, time_limit: Some(secs(500)), ..job(1) });
     lab.submit(JobSpec { exclusive: true, gpus: 2, ..job(2) });

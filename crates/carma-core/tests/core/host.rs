@@ -4,7 +4,7 @@ use carma_core::*;
 
 use crate::lab::{A100, Lab, Launched, gpu, job, launches, secs};
 
-/// A server with so many GPUs, 8 cores and 100,000 MiB of memory to book.
+/// A server with this many GPUs, 8 cores and 100,000 MiB of memory.
 fn lab(config: Config, gpus: u16) -> Lab {
     let mut lab = Lab { scheduler: Scheduler::new(config), now: Time::from_secs(1000) };
     lab.event(Event::ServerAttached(host(0)));
@@ -49,7 +49,7 @@ fn a_job_waits_until_its_cores_are_free() {
 }
 
 #[test]
-fn memory_that_others_use_cannot_be_had_and_is_not_counted_on_twice() {
+fn host_memory_in_use_is_not_available_and_counts_once() {
     let mut lab = lab(Config::from(Preset::Standard), 0);
     assert_eq!(available(&mut lab, 50_000), []);
     assert_eq!(lab.submit(memory(1, 30_000)), [(1, vec![])]);
@@ -64,7 +64,7 @@ fn memory_that_others_use_cannot_be_had_and_is_not_counted_on_twice() {
 }
 
 #[test]
-fn an_attempt_that_ends_before_the_next_look_gives_back_what_it_was_counted_on_to_take() {
+fn an_attempt_that_ends_early_releases_its_claimed_host_memory() {
     let mut lab = lab(Config::from(Preset::Standard), 0);
     available(&mut lab, 50_000);
     lab.submit(memory(1, 30_000));
@@ -73,7 +73,7 @@ fn an_attempt_that_ends_before_the_next_look_gives_back_what_it_was_counted_on_t
 }
 
 #[test]
-fn a_claim_beyond_every_host_blocks_no_job_and_says_never() {
+fn a_claim_beyond_every_host_can_never_start_and_blocks_no_job() {
     let mut lab = lab(Config::from(Preset::Standard), 1);
     assert_eq!(lab.submit(cores(1, 0, 9)), []);
     assert_eq!(lab.submit(cores(2, 1, 9)), []);
@@ -89,7 +89,7 @@ fn the_first_job_without_gpus_is_not_starved_by_those_with() {
     assert_eq!(lab.submit(cores(1, 1, 4)), [(1, vec![0])]);
     assert_eq!(lab.submit(cores(2, 0, 6)), []);
     assert_eq!(lab.submit(cores(3, 1, 2)), [], "four cores are free, and job 2 is before it");
-    assert_eq!(lab.obstacles(3, 1), [Obstacle::HostKept { head: JobId(2) }]);
+    assert_eq!(lab.obstacles(3, 1), [Obstacle::HostReservedForHead { head: JobId(2) }]);
     assert_eq!(lab.submit(cores(4, 0, 1)), [], "nor does it wait for those behind it");
     insta::assert_snapshot!(why(&lab, 4));
     assert_eq!(done(&mut lab, 1), [(3, vec![0]), (2, vec![])]);
@@ -150,7 +150,7 @@ fn claims_are_booked_for_jobs_handed_back() {
 }
 
 #[test]
-fn what_is_kept_of_a_host_stays_kept_when_jobs_that_are_too_large_are_tried_again() {
+fn a_host_reservation_survives_retries_of_jobs_that_are_too_large() {
     let mut lab = lab(Config::from(Preset::Standard), 1);
     assert_eq!(lab.submit(cores(1, 0, 4)), [(1, vec![])]);
     assert_eq!(lab.submit(cores(2, 0, 9)), []);

@@ -85,7 +85,7 @@ fn a_held_job_whose_estimate_arrives_stays_held() {
 }
 
 #[test]
-fn a_job_that_is_estimated_comes_back_as_it_was() {
+fn an_estimated_job_returns_to_its_former_state() {
     let mut lab = Lab::new(Config::default(), 1);
     lab.submit(JobSpec { awaits_estimate: true, ..job(1) });
     lab.submit(JobSpec { awaits_estimate: true, hold: true, ..job(2) });
@@ -106,14 +106,14 @@ fn hold_and_release() {
     assert_eq!(lab.submit(JobSpec { hold: true, ..job(1) }), []);
     assert_eq!(lab.scheduler.explain(JobId(1)).unwrap().reason, WaitReason::Held);
     assert_eq!(lab.submit(job(2)), [(2, vec![0])], "a held job blocks no other");
-    assert_eq!(lab.refused(Event::JobHeld { job: JobId(2) }), "job 2: a job that is starting cannot be held");
+    assert_eq!(lab.refused(Event::JobHeld { job: JobId(2) }), "job 2: the job is starting and cannot be held");
     assert_eq!(lab.refused(Event::JobReleased { job: JobId(2) }), "job 2: a job that is starting cannot be released");
     lab.exit(2, Verdict::Succeeded);
     assert_eq!(launches(&lab.event(Event::JobReleased { job: JobId(1) })), [(1, vec![0])]);
 }
 
 #[test]
-fn a_job_that_is_to_begin_later_does() {
+fn a_job_with_a_start_time_starts_then() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let begin = lab.now + secs(60);
     assert_eq!(lab.submit(JobSpec { begin: Some(begin), ..job(1) }), []);
@@ -124,7 +124,7 @@ fn a_job_that_is_to_begin_later_does() {
 }
 
 #[test]
-fn a_job_that_is_to_begin_later_follows_the_wall_clock() {
+fn a_start_time_follows_the_wall_clock() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let begin = lab.now + secs(60);
     lab.submit(JobSpec { begin: Some(begin), ..job(1) });
@@ -134,11 +134,11 @@ fn a_job_that_is_to_begin_later_follows_the_wall_clock() {
     lab.event(Event::BeginMoved { job: JobId(1), begin: lab.now + secs(10) });
     lab.exit(1, Verdict::Succeeded);
     assert_eq!(*lab.outcome(1), Outcome::Succeeded, "a running job does not mind");
-    assert_eq!(lab.refused(Event::BeginMoved { job: JobId(1), begin }), "job 1: a job that is done cannot be changed");
+    assert_eq!(lab.refused(Event::BeginMoved { job: JobId(1), begin }), "job 1: the job is done and cannot be changed");
 }
 
 #[test]
-fn a_waiting_job_is_cancelled_at_once_a_running_one_is_asked_to_stop() {
+fn a_waiting_job_is_cancelled_at_once_and_a_running_one_is_signalled() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
     lab.submit(JobSpec { exclusive: true, ..job(2) });
@@ -152,11 +152,11 @@ fn a_waiting_job_is_cancelled_at_once_a_running_one_is_asked_to_stop() {
     assert_eq!(signals(&killed), [(Signal::Kill, StopReason::Cancelled)], "after the grace");
     lab.exit(1, Verdict::Failed { code: 137 });
     assert_eq!(*lab.outcome(1), Outcome::Cancelled);
-    assert_eq!(lab.refused(Event::JobCancelled { job: JobId(1) }), "job 1: a job that is done cannot be cancelled");
+    assert_eq!(lab.refused(Event::JobCancelled { job: JobId(1) }), "job 1: the job is done and cannot be cancelled");
 }
 
 #[test]
-fn success_counts_even_if_it_crosses_with_a_cancel() {
+fn success_counts_despite_a_simultaneous_cancel() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
     lab.event(Event::JobCancelled { job: JobId(1) });
@@ -194,7 +194,7 @@ fn a_changed_limit_moves_the_end_of_a_running_attempt() {
 }
 
 #[test]
-fn a_job_put_back_checkpoints_if_it_can_and_is_next_in_line() {
+fn a_requeued_job_checkpoints_if_it_can_and_is_next() {
     let mut lab = Lab::with_policy(Preset::Standard, "exclusive", 1);
     lab.submit(JobSpec { may_checkpoint: true, ..job(1) });
     lab.submit(job(2));
@@ -205,11 +205,11 @@ fn a_job_put_back_checkpoints_if_it_can_and_is_next_in_line() {
     assert_eq!(actions[0], requeued);
     assert_eq!(launches(&actions), [(1, vec![0])], "it kept its place, so it resumes before job 2");
     assert_eq!(lab.attempt(1).number, 2);
-    assert_eq!(lab.refused(Event::JobRequeued { job: JobId(2) }), "job 2: a job that is queued cannot be put back");
+    assert_eq!(lab.refused(Event::JobRequeued { job: JobId(2) }), "job 2: the job is queued and cannot be requeued");
 }
 
 #[test]
-fn ordinary_failures_are_retried_only_if_asked_for() {
+fn ordinary_failures_are_retried_only_if_requested() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { retries: RetryBudget { failure: 1, ..RetryBudget::default() }, ..job(1) });
     let again = lab.exit(1, Verdict::Failed { code: 3 });
@@ -238,22 +238,22 @@ fn a_launch_that_fails_says_why() {
 }
 
 #[test]
-fn events_of_an_attempt_that_is_not_under_way_are_refused() {
+fn events_of_an_attempt_that_is_not_running_are_refused() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { retries: RetryBudget { failure: 1, ..RetryBudget::default() }, ..job(1) });
     let first = lab.attempt(1);
     lab.exit(1, Verdict::Failed { code: 1 });
     let late = Event::JobExited { attempt: first, verdict: Verdict::Succeeded };
-    assert_eq!(lab.refused(late), "job 1 attempt 1 is not under way");
+    assert_eq!(lab.refused(late), "job 1 attempt 1 is not running");
     let done = Fraction::ONE;
-    assert_eq!(lab.refused(Event::Progress { attempt: first, done }), "job 1 attempt 1 is not under way");
+    assert_eq!(lab.refused(Event::Progress { attempt: first, done }), "job 1 attempt 1 is not running");
     let unknown = AttemptId { job: JobId(9), number: 1 };
     assert_eq!(lab.refused(Event::Checkpointed { attempt: unknown }), "job 9 is not known");
     assert_eq!(lab.refused(Event::JobCancelled { job: JobId(9) }), "job 9 is not known");
 }
 
 #[test]
-fn requests_that_make_no_sense_are_refused() {
+fn invalid_requests_are_refused() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let submit = |spec| Event::JobSubmitted(Box::new(spec));
     let per_rank = MemoryNeed { known: Some(PerRank::Each(vec![MiB(1); 3])), estimated: None };
@@ -270,7 +270,7 @@ fn requests_that_make_no_sense_are_refused() {
             JobSpec { dependencies: vec![Dependency { job: JobId(1), condition: Condition::Any }], ..job(1) },
             "job 1 cannot be accepted: a job cannot depend on itself",
         ),
-        (JobSpec { gpus: 3_000_000, ..job(1) }, "job 1 cannot be accepted: 3000000 GPUs are more than a job can want: give 0 to 16384"),
+        (JobSpec { gpus: 3_000_000, ..job(1) }, "job 1 cannot be accepted: 3000000 GPUs are too many for one job: give 0 to 16384"),
         (
             JobSpec { array: Some(ArrayMember { array: ArrayId(1), index: 0, at_most: Some(0) }), ..job(1) },
             "job 1 cannot be accepted: an array must allow at least 1 job at once",
@@ -287,7 +287,7 @@ fn requests_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn an_estimate_changes_what_a_waiting_job_asks_for() {
+fn an_estimate_changes_the_request_of_a_waiting_job() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.load(0, 20_000, 0.1);
     lab.submit(known(1, 20_000));
@@ -302,11 +302,11 @@ fn an_estimate_changes_what_a_waiting_job_asks_for() {
     assert_eq!(lab.obstacles(2, 0), [Obstacle::Memory { needed: MiB(31_024), available: MiB(20_448) }]);
     lab.event(Event::JobCancelled { job: JobId(2) });
     let late = Event::EstimateReady { job: JobId(2), estimate: estimate(MemoryEstimate::exactly(MiB(1))) };
-    assert_eq!(lab.refused(late), "job 2: a job that is done cannot be changed");
+    assert_eq!(lab.refused(late), "job 2: the job is done and cannot be changed");
 }
 
 #[test]
-fn an_estimate_above_every_gpu_asks_for_the_largest_a_known_need_does_not() {
+fn an_estimate_above_every_gpu_requests_the_largest_one() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     assert_eq!(lab.submit(known(1, 41_000)), []);
     let too_large = WaitReason::TooLarge { gpus: 1, memory: MiB(41_000), largest: MiB(40_960), most: 1 };
@@ -320,7 +320,7 @@ fn an_estimate_above_every_gpu_asks_for_the_largest_a_known_need_does_not() {
 }
 
 #[test]
-fn a_wide_estimate_is_held_against_as_many_gpus() {
+fn a_wide_estimate_is_compared_with_as_many_gpus() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.attach(DeviceSpec::new(gpu(2), MiB(81_920)));
     let memory = MemoryNeed::estimated(MiB(50_000), MiB(60_000));
@@ -331,7 +331,7 @@ fn a_wide_estimate_is_held_against_as_many_gpus() {
 fn finished_jobs_can_be_forgotten() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
-    assert_eq!(lab.refused(Event::JobForgotten { job: JobId(1) }), "job 1 cannot be forgotten: it is not over, or others wait for it");
+    assert_eq!(lab.refused(Event::JobForgotten { job: JobId(1) }), "job 1 cannot be deleted: it has not ended, or other jobs depend on it");
     lab.exit(1, Verdict::Succeeded);
     lab.event(Event::JobForgotten { job: JobId(1) });
     assert!(lab.scheduler.job(JobId(1)).is_none());
@@ -348,7 +348,7 @@ fn time_never_runs_backwards() {
 }
 
 #[test]
-fn restored_jobs_are_where_they_were_before_any_job_is_placed() {
+fn restored_jobs_keep_their_gpus() {
     let gpu = DeviceId::gpu(ServerId(0), 0);
     let now = Time::from_secs(10);
     let started = || {

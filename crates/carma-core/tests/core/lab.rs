@@ -47,7 +47,7 @@ pub(crate) fn window(used: u64, smact: f64, smocc: f64, drama: f64) -> Box<Windo
 }
 
 impl Lab {
-    /// A server with so many idle A100s that have been watched for a while.
+    /// A server with idle A100s whose windows are full.
     pub(crate) fn new(config: Config, gpus: u16) -> Self {
         let mut lab = Self { scheduler: Scheduler::new(config), now: Time::from_secs(1000) };
         lab.event(Event::ServerAttached(ServerSpec::new(ServerId(0))));

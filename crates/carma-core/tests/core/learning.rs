@@ -14,7 +14,7 @@ fn interference(lab: &Lab, id: u64) -> Interference {
     lab.scheduler.job(JobId(id)).unwrap().spec.interference
 }
 
-/// Two jobs on one GPU, of which the first does this part of what it did alone.
+/// Two jobs on one GPU. The first makes this share of its progress alone.
 fn beside(config: Config, speed: f64) -> Lab {
     let mut lab = Lab::new(config, 1);
     lab.submit(small(1));
@@ -46,7 +46,7 @@ fn both_sides_are_corrected_until_they_explain_what_was_seen() {
 }
 
 #[test]
-fn what_goes_better_than_predicted_is_learned_too() {
+fn better_results_than_predicted_are_learned_too() {
     let lab = beside(Config::default(), 0.99);
     assert!(interference(&lab, 1).sensitivity < 0.8 && interference(&lab, 2).pressure < 0.8);
 }
@@ -63,7 +63,7 @@ fn a_job_with_high_measured_pressure_gets_no_more_neighbours() {
 }
 
 #[test]
-fn a_job_comes_with_what_earlier_runs_have_shown() {
+fn a_job_starts_with_the_interference_of_earlier_runs() {
     let medium = |id| JobSpec { memory: MemoryNeed::known(MiB(12_000)), ..small(id) };
     let place = |interference| {
         let mut lab = Lab::new(Config::default(), 1);
@@ -82,7 +82,7 @@ fn a_job_comes_with_what_earlier_runs_have_shown() {
 }
 
 #[test]
-fn nothing_is_learned_where_that_is_switched_off_or_unused() {
+fn nothing_is_learned_if_disabled_or_unused() {
     let quiet = ForecastSettings { learn: Some(false), ..ForecastSettings::default() };
     for settings in
         [Settings { forecast: Some(quiet), ..Settings::default() }, Settings { policy: Some("magm".to_owned()), ..Settings::default() }]
@@ -93,7 +93,7 @@ fn nothing_is_learned_where_that_is_switched_off_or_unused() {
 }
 
 #[test]
-fn bounds_are_kept_further_from_jobs_of_which_nothing_is_known() {
+fn unknown_jobs_keep_a_margin_to_the_bounds() {
     let unknown = JobSpec { utilisation: Utilisation::default(), ..small(1) };
     let as_active = Utilisation::of([(Metric::Smact, InterferenceProfile::of(&unknown).smact)]);
     let known = JobSpec { utilisation: as_active, ..small(1) };

@@ -37,7 +37,7 @@ fn the_log_replays_to_the_same_actions() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_gives_back_what_was_decided() {
+fn a_failed_log_write_returns_the_decision() {
     struct Full;
     impl std::io::Write for Full {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
@@ -60,14 +60,14 @@ fn a_log_that_does_not_replay_says_where() {
     let replayed = |text: &str| replay(text.as_bytes()).unwrap_err().to_string();
     assert_eq!(replayed(""), "the event log is empty");
     let newer = text.replacen("\"carma_event_log\":1", "\"carma_event_log\":2", 1);
-    assert_eq!(replayed(&newer), "the event log has version 2; this is made for version 1");
+    assert_eq!(replayed(&newer), "the event log has version 2; this program reads version 1");
     assert_eq!(replayed(&text.replacen("\"at\":3.0", "\"at\":\"noon\"", 1)), "line 5 of the event log is malformed");
     assert_eq!(
         replayed(&text.replacen("\"number\":2},\"verdict\"", "\"number\":7},\"verdict\"", 1)),
-        "line 8 of the event log is refused now"
+        "line 8 of the event log is not accepted by this version"
     );
     assert!(
-        replayed(&text.replacen("\"promised\":9000", "\"promised\":9001", 1))
-            .starts_with("line 5 of the event log leads to other decisions\nlogged:  [{\"action\":\"launch\"")
+        replayed(&text.replacen("\"reserved\":9000", "\"reserved\":9001", 1))
+            .starts_with("line 5 of the event log gives different decisions\nlogged:  [{\"action\":\"launch\"")
     );
 }

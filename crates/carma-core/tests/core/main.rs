@@ -9,7 +9,7 @@ mod devices;
 mod enforcement;
 mod explanations;
 mod host;
-mod idle_holders;
+mod idle_jobs;
 mod job_life;
 mod lab;
 mod learning;

@@ -13,7 +13,7 @@ fn rules(allowed: &[SharingMode], every: f64) -> Settings {
     Settings { modes: Some(modes), queue: Some(queue), ..Settings::default() }
 }
 
-/// So many whole GPUs, and as many after them that are cut into halves.
+/// Whole GPUs, and as many after them that are partitioned into halves.
 fn lab(whole: u16, cut: u16) -> Lab {
     let mut lab = Lab::new(rules(&ALL, 60.0).check().unwrap(), whole);
     for ordinal in whole..whole + cut {
@@ -47,7 +47,7 @@ fn made_whole(lab: &mut Lab, ordinal: u16, mode: CollocationMode) -> Vec<Action>
 }
 
 #[test]
-fn free_instances_are_joined_rather_than_waiting_for_a_job_without_a_limit() {
+fn free_instances_are_joined_instead_of_waiting_for_an_unlimited_job() {
     let mut lab = lab(2, 1);
     submit(&mut lab, JobSpec { exclusive: true, ..known(1, 30_000) });
     assert_eq!(switches(&submit(&mut lab, wide(2))), [(2, GpuMode::Streams)], "GPU 1 is idle, GPU 0 is not and may never be");
@@ -55,7 +55,7 @@ fn free_instances_are_joined_rather_than_waiting_for_a_job_without_a_limit() {
 }
 
 #[test]
-fn a_gpu_is_kept_until_its_instances_are_free_and_joined_then() {
+fn a_reserved_gpu_is_joined_when_its_instances_are_free() {
     let mut lab = lab(1, 1);
     submit(&mut lab, JobSpec { exclusive: true, time_limit: Some(secs(500)), ..known(1, 30_000) });
     submit(&mut lab, JobSpec { time_limit: Some(secs(300)), ..known(2, 1_000) });
@@ -66,7 +66,7 @@ fn a_gpu_is_kept_until_its_instances_are_free_and_joined_then() {
 }
 
 #[test]
-fn a_gpu_is_joined_as_soon_as_its_own_readings_show_that_it_is_empty() {
+fn a_gpu_is_joined_when_its_samples_show_that_it_is_empty() {
     let mut lab = lab(1, 1);
     submit(&mut lab, known(1, 1_000));
     lab.exit(1, Verdict::Succeeded);
@@ -77,7 +77,7 @@ fn a_gpu_is_joined_as_soon_as_its_own_readings_show_that_it_is_empty() {
 }
 
 #[test]
-fn a_gpu_that_had_mps_before_it_was_cut_is_joined_in_the_mode_that_the_head_asks_for() {
+fn a_joined_gpu_gets_the_mode_that_the_head_requests() {
     let mut lab = lab(0, 2);
     for ordinal in [0, 1] {
         lab.event(Event::GpuModeChanged { device: gpu(ordinal), mode: CollocationMode::Mps { exclusive_process: false } });
@@ -90,7 +90,7 @@ fn a_gpu_that_had_mps_before_it_was_cut_is_joined_in_the_mode_that_the_head_asks
 }
 
 #[test]
-fn for_one_job_one_gpu_is_cut() {
+fn one_gpu_is_partitioned_for_one_job() {
     let mut lab = lab(2, 0);
     let actions = submit(&mut lab, JobSpec { mode: RequestedMode::Mig, ..known(1, 2_000) });
     let [(ordinal, GpuMode::Mig(layout))] = switches(&actions)[..] else { panic!("{actions:?}") };
@@ -107,7 +107,7 @@ fn for_one_job_one_gpu_is_cut() {
 }
 
 #[test]
-fn a_gpu_rests_by_the_rules_in_force() {
+fn the_pause_between_switches_follows_the_configuration() {
     let mut lab = lab(0, 1);
     lab.event(Event::ConfigurationChanged(Box::new(rules(&[], 60.0))));
     lab.event(Event::GpuModeChanged { device: gpu(0), mode: CollocationMode::Streams });

@@ -5,7 +5,7 @@ use carma_core::*;
 use crate::lab::{A100, Lab, gpu, job, known};
 
 #[test]
-fn every_policy_is_known_by_its_name_and_three_kinds_of_knowledge() {
+fn every_policy_is_found_by_name_with_each_prefix() {
     let names: Vec<&str> = POLICIES.iter().map(|policy| policy.name).collect();
     assert_eq!(names, ["carma", "exclusive", "rr", "ff", "bf", "magm", "lug", "horus", "lucid"]);
     for name in names {
@@ -19,7 +19,7 @@ fn every_policy_is_known_by_its_name_and_three_kinds_of_knowledge() {
 }
 
 #[test]
-fn round_robin_goes_round_whatever_the_load() {
+fn round_robin_ignores_the_load() {
     let mut lab = Lab::with_policy(Preset::Paper, "or-rr", 3);
     (0..3).for_each(|ordinal| drop(lab.busy(ordinal, 40_000, 1.0, 1.0, 1.0)));
     for (id, expected) in [(1, 0), (2, 1), (3, 2), (4, 0), (5, 1)] {
@@ -32,7 +32,7 @@ fn round_robin_goes_round_whatever_the_load() {
 }
 
 #[test]
-fn round_robin_goes_round_across_servers() {
+fn round_robin_spans_servers() {
     let mut lab = Lab::with_policy(Preset::Paper, "or-rr", 2);
     lab.event(Event::ServerAttached(ServerSpec::new(ServerId(1))));
     let other = |ordinal| DeviceId::gpu(ServerId(1), ordinal);
@@ -49,7 +49,7 @@ fn round_robin_goes_round_across_servers() {
 }
 
 #[test]
-fn round_robin_with_known_need_looks_at_memory_but_not_at_load() {
+fn round_robin_with_known_need_checks_memory_but_not_load() {
     let mut lab = Lab::with_policy(Preset::Paper, "rr", 2);
     lab.busy(0, 35_000, 1.0, 1.0, 1.0);
     lab.busy(1, 20_000, 1.0, 1.0, 1.0);
@@ -108,7 +108,7 @@ fn exclusive_never_shares() {
 }
 
 #[test]
-fn ranks_of_different_need_each_find_their_gpu() {
+fn ranks_with_different_needs_get_suitable_gpus() {
     let mut lab = Lab::with_policy(Preset::Standard, "magm", 3);
     for (ordinal, used) in [(0, 20_000), (1, 5_000), (2, 30_000)] {
         lab.load(ordinal, used, 0.1);

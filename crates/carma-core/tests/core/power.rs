@@ -28,7 +28,7 @@ fn a_budget_holds_a_job_back_until_another_ends() {
 }
 
 #[test]
-fn what_is_measured_beyond_the_forecast_counts() {
+fn measured_power_above_the_prediction_counts() {
     let measured = |watts: f64| {
         let mut lab = Lab::new(rules(PowerConfig { budget: Some(Watts(600.0)), ..FREE }), 2);
         lab.submit(hungry(1));
@@ -43,11 +43,14 @@ fn what_is_measured_beyond_the_forecast_counts() {
 }
 
 #[test]
-fn a_job_that_no_budget_suffices_for_says_so_and_blocks_no_job() {
+fn a_job_above_the_power_budget_can_never_start_and_blocks_no_job() {
     let mut lab = Lab::new(rules(PowerConfig { budget: Some(Watts(300.0)), ..FREE }), 2);
     assert_eq!(lab.submit(hungry(1)), []);
     let why = lab.scheduler.explain(JobId(1)).unwrap().to_string();
-    assert!(why.contains("would draw 332 W, and the budget is 300 W; raise power.budget, or set power.cap"), "{why}");
+    assert!(
+        why.contains("it alone would need 332 W on a server, and the power budget is 300 W; raise power.budget, or set power.cap"),
+        "{why}"
+    );
     let light = JobSpec { utilisation: Utilisation::of([(Metric::Smact, 0.3)]), ..known(2, 4_000) };
     assert_eq!(lab.submit(light), [(2, vec![0])]);
     // A limit that is set makes it possible.
@@ -56,7 +59,7 @@ fn a_job_that_no_budget_suffices_for_says_so_and_blocks_no_job() {
 }
 
 #[test]
-fn those_behind_the_head_leave_it_the_power_it_waits_for() {
+fn jobs_behind_the_head_leave_it_its_power() {
     let mut lab = Lab::new(rules(PowerConfig { budget: Some(Watts(500.0)), ..FREE }), 3);
     let mild = |id| JobSpec { utilisation: Utilisation::of([(Metric::Smact, 0.3)]), ..known(id, 4_000) };
     assert_eq!(lab.submit(hungry(1)), [(1, vec![0])]);
@@ -67,7 +70,7 @@ fn those_behind_the_head_leave_it_the_power_it_waits_for() {
 }
 
 #[test]
-fn a_limit_is_asked_for_once_and_taken_back_with_the_rule() {
+fn a_power_limit_is_set_once_and_removed_with_its_setting() {
     let mut lab = Lab::new(rules(PowerConfig { cap: Some(Watts(250.0)), ..FREE }), 0);
     let device = gpu(0);
     let limit = |limit: Option<f64>| Action::LimitPower { device, limit: limit.map(Watts) };
@@ -81,7 +84,7 @@ fn a_limit_is_asked_for_once_and_taken_back_with_the_rule() {
 }
 
 #[test]
-fn packing_shares_before_it_wakes_an_idle_gpu_where_that_pays() {
+fn packing_prefers_sharing_where_it_saves_energy() {
     let second = |prefer, smact: f64, memory| {
         let mut lab = Lab::new(rules(PowerConfig { prefer, ..FREE }), 2);
         let job = |id| JobSpec { utilisation: Utilisation::of([(Metric::Smact, smact)]), ..known(id, memory) };
@@ -96,7 +99,7 @@ fn packing_shares_before_it_wakes_an_idle_gpu_where_that_pays() {
 }
 
 #[test]
-fn a_job_that_only_a_limited_gpu_has_power_for_waits_for_that() {
+fn a_job_waits_for_the_limited_gpu_with_enough_power() {
     let mut lab = Lab::new(rules(PowerConfig { budget: Some(Watts(200.0)), ..FREE }), 2);
     lab.event(Event::PowerLimited { device: gpu(1), limit: Some(Watts(100.0)) });
     assert_eq!(lab.submit(hungry(1)), [(1, vec![1])], "52 W and 100 W");

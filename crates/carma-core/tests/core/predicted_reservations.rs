@@ -33,7 +33,7 @@ fn kept(lab: &Lab) -> Vec<DeviceId> {
 }
 
 #[test]
-fn gpus_are_kept_for_the_longest_job_if_they_are_soon_free() {
+fn gpus_that_are_soon_free_are_kept_for_the_longest_job() {
     let mut lab = half_free(300);
     assert_eq!(kept(&lab), [gpu(0), gpu(2)]);
     assert_eq!(lab.submit(lasting(1_000, exclusive(3))), [], "it would end after that");
@@ -71,7 +71,7 @@ fn a_head_that_has_waited_for_its_own_length_gets_the_gpus_that_are_free_first()
 }
 
 #[test]
-fn memory_that_is_reserved_and_not_used_is_given_back() {
+fn unused_reserved_memory_is_given_back() {
     let start = |first: MemoryNeed| {
         let mut lab = Lab::new(Config::default(), 1);
         lab.submit(with_memory(1, first));
@@ -86,7 +86,7 @@ fn memory_that_is_reserved_and_not_used_is_given_back() {
 }
 
 #[test]
-fn memory_that_rises_is_not_given_back() {
+fn rising_memory_is_not_given_back() {
     let mut lab = Lab::new(Config::default(), 1);
     lab.submit(with_memory(1, MemoryNeed::known(MiB(30_000))));
     lab.settle(1, 8_000);

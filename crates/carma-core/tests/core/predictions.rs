@@ -33,7 +33,7 @@ fn heavy_and_light() -> Lab {
 }
 
 #[test]
-fn a_job_goes_where_it_adds_most() {
+fn a_job_takes_the_gpu_where_it_adds_most_progress() {
     let mut lab = heavy_and_light();
     assert_eq!(lab.submit(busy(3, 0.2, 1_000)), [(3, vec![1])], "beside the light one");
 }
@@ -51,7 +51,7 @@ fn no_job_is_slowed_down_beyond_the_bound() {
 }
 
 #[test]
-fn sharing_that_does_not_pay_is_left_alone() {
+fn sharing_without_gain_is_avoided() {
     let start = |forecast: ForecastSettings| {
         let mut lab = ours(1);
         lab.event(Event::ConfigurationChanged(Box::new(Settings { forecast: Some(forecast), ..Settings::default() })));
@@ -104,7 +104,7 @@ fn predicted_activity_is_bounded() {
 }
 
 #[test]
-fn a_job_of_which_nothing_is_known_counts_as_heavy() {
+fn an_unknown_job_counts_as_heavy() {
     let unknown = InterferenceProfile::of(&job(1));
     assert!(unknown.pressure > 2.0 * InterferenceProfile::of(&busy(2, 0.3, 4_000)).pressure);
 }
@@ -137,7 +137,7 @@ fn the_longest_is_next_once_other_work_per_gpu_is_less_than_its_own() {
     assert_eq!(start(600), [(4, vec![0])], "otherwise one GPU may be idle while it runs");
 }
 
-/// Two GPUs of which one is taken for long; a job of two GPUs waits, then a long one of one comes, so much later than that.
+/// Two GPUs, one of them in use for long. A job of two GPUs waits; then a long job of one GPU arrives, this much later.
 fn long_one_after(wide: u64, seconds: u64) -> Lab {
     let mut lab = ours(2);
     lab.submit(lasting(900_000, exclusive(1)));
@@ -149,7 +149,7 @@ fn long_one_after(wide: u64, seconds: u64) -> Lab {
 }
 
 #[test]
-fn nothing_is_kept_for_the_longest_and_it_passes_no_job_that_is_due() {
+fn the_longest_job_passes_no_job_that_is_due() {
     let freed = |mut lab: Lab| launches(&lab.exit(2, Verdict::Succeeded));
     assert_eq!(freed(long_one_after(100, 60)), [(4, vec![1])]);
     assert_eq!(freed(long_one_after(100, 8 * 3600)), [], "the GPU is kept for the one that came before");

@@ -32,7 +32,7 @@ proptest! {
     /// refused events change nothing. At the end: the log replays, a scheduler that is handed the jobs back has them all, and when events
     /// dry up no job is forgotten.
     #[test]
-    fn whatever_happens_the_guarantees_hold(setup in setups(), steps in prop::collection::vec(steps(), 0..120)) {
+    fn the_guarantees_hold_for_random_events(setup in setups(), steps in prop::collection::vec(steps(), 0..120)) {
         let mut world = World::new(&setup);
         for step in &steps {
             world.step(step);
@@ -57,7 +57,7 @@ proptest! {
 
     /// Fair share changes nothing as long as there is one user.
     #[test]
-    fn fair_share_is_nothing_to_one_user(setup in setups(), steps in prop::collection::vec(steps(), 0..60)) {
+    fn fair_share_changes_nothing_for_one_user(setup in setups(), steps in prop::collection::vec(steps(), 0..60)) {
         let mut worlds = [true, false].map(|fair| (fair, World::new(&setup.clone().of_one_user(fair))));
         for step in steps {
             let states = worlds.each_mut().map(|(fair, world)| {

@@ -13,12 +13,12 @@ fn limited(id: u64, gpus: u32, seconds: u64) -> JobSpec {
 }
 
 #[test]
-fn strict_fifo_lets_no_job_pass() {
+fn in_strict_fifo_no_job_passes() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 2);
     lab.submit(exclusive(1));
     assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(2) }), []);
     assert_eq!(lab.submit(known(3, 10)), [], "GPU 1 is idle, but job 2 is before it");
-    assert_eq!(lab.scheduler.explain(JobId(3)).unwrap().reason, WaitReason::Behind { head: JobId(2), ahead: 1, because: None });
+    assert_eq!(lab.scheduler.explain(JobId(3)).unwrap().reason, WaitReason::Behind { head: JobId(2), ahead: 1, precedence: None });
     assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(2, vec![0, 1])]);
 }
 
@@ -44,7 +44,7 @@ fn dependencies_are_met_by_success_or_by_any_end() {
     assert_eq!(lab.submit(after(4, 2, Condition::Ok)), []);
     assert_eq!(lab.submit(after(5, 4, Condition::Any)), []);
     assert!(matches!(lab.scheduler.explain(JobId(2)).unwrap().reason, WaitReason::Dependencies { on } if on[0].job == JobId(1)));
-    assert_eq!(lab.refused(Event::JobForgotten { job: JobId(1) }), "job 1 cannot be forgotten: it is not over, or others wait for it");
+    assert_eq!(lab.refused(Event::JobForgotten { job: JobId(1) }), "job 1 cannot be deleted: it has not ended, or other jobs depend on it");
     let ended = lab.exit(1, Verdict::Failed { code: 1 });
     assert_eq!(*lab.outcome(2), Outcome::DependencyFailed { on: JobId(1), member: None });
     assert_eq!(*lab.outcome(4), Outcome::DependencyFailed { on: JobId(2), member: None }, "and so on down the chain");
@@ -66,7 +66,7 @@ fn a_job_waits_for_all_it_depends_on() {
 }
 
 #[test]
-fn an_array_runs_so_many_at_once() {
+fn an_array_respects_its_limit() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     let member = |id| JobSpec { array: Some(ArrayMember { array: ArrayId(1), index: id as u32, at_most: Some(2) }), ..exclusive(id) };
     let launched: Vec<_> = (1..=5).flat_map(|id| lab.submit(member(id))).collect();
@@ -82,7 +82,7 @@ fn an_array_runs_so_many_at_once() {
 }
 
 #[test]
-fn an_estimate_does_not_cost_a_job_its_turn_in_the_array() {
+fn an_estimate_keeps_the_place_of_a_job_in_its_array() {
     let mut lab = Lab::with_policy(Preset::Paper, "exclusive", 1);
     lab.submit(job(1));
     let member = |id| JobSpec { array: Some(ArrayMember { array: ArrayId(1), index: 0, at_most: Some(1) }), ..job(id) };
@@ -127,7 +127,7 @@ fn backfill_lets_a_job_pass_that_ends_in_time() {
 }
 
 #[test]
-fn backfill_uses_freely_what_is_not_kept() {
+fn backfill_uses_unreserved_gpus() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 3);
     lab.submit(limited(1, 2, 100));
     lab.submit(JobSpec { gpus: 1, hold: true, ..exclusive(9) });
@@ -143,7 +143,7 @@ fn backfill_uses_freely_what_is_not_kept() {
 }
 
 #[test]
-fn no_job_takes_what_is_kept_for_a_head_that_waits_for_an_endless_job() {
+fn no_job_takes_reserved_gpus_of_a_head_behind_an_unlimited_job() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(exclusive(1));
     assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(2) }), []);
@@ -153,7 +153,7 @@ fn no_job_takes_what_is_kept_for_a_head_that_waits_for_an_endless_job() {
 }
 
 #[test]
-fn backfill_goes_on_when_nothing_can_be_kept_for_the_head() {
+fn backfill_continues_without_a_reservation() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     lab.event(Event::GpuDrained { device: gpu(3) });
     assert_eq!(lab.submit(JobSpec { gpus: 4, ..exclusive(1) }), []);
@@ -161,7 +161,7 @@ fn backfill_goes_on_when_nothing_can_be_kept_for_the_head() {
 }
 
 #[test]
-fn what_is_kept_suits_each_rank() {
+fn reserved_gpus_suit_each_rank() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.attach(DeviceSpec::new(gpu(1), MiB(81_920)));
     lab.attach(DeviceSpec::new(gpu(2), MiB(40_960)));
@@ -175,7 +175,7 @@ fn what_is_kept_suits_each_rank() {
 }
 
 #[test]
-fn no_room_is_kept_where_the_head_would_not_be_let_in() {
+fn no_gpu_is_reserved_that_does_not_admit_the_head() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(known(1, 5_000));
     lab.submit(JobSpec { time_limit: Some(secs(200)), ..known(2, 20_000) });
@@ -191,7 +191,7 @@ fn no_room_is_kept_where_the_head_would_not_be_let_in() {
 }
 
 #[test]
-fn the_server_that_is_soonest_is_found_behind_one_that_looks_sooner() {
+fn the_soonest_server_is_found_behind_a_better_looking_one() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.event(Event::ServerAttached(ServerSpec::new(ServerId(1))));
     let other = |ordinal| DeviceId::gpu(ServerId(1), ordinal);
@@ -233,7 +233,7 @@ fn arrays_whose_members_allow_different_numbers() {
 }
 
 #[test]
-fn backfill_looks_only_so_far() {
+fn backfill_has_a_depth() {
     let settings = Settings {
         queue: Some(QueueSettings { backfill: Some(2.0), ..QueueSettings::default() }),
         preset: Some(Preset::Standard),
@@ -249,7 +249,7 @@ fn backfill_looks_only_so_far() {
 }
 
 #[test]
-fn a_sharing_head_is_kept_room_where_memory_is_free_first() {
+fn memory_is_reserved_for_a_sharing_head_where_it_is_free_first() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(JobSpec { time_limit: Some(secs(300)), ..known(1, 35_000) });
     lab.submit(JobSpec { time_limit: Some(secs(200)), ..known(2, 30_000) });

@@ -25,7 +25,7 @@ fn reason(lab: &Lab, id: u64) -> WaitReason {
 }
 
 #[test]
-fn a_user_over_quota_waits_and_others_pass_in_any_discipline() {
+fn a_user_over_quota_waits_and_others_pass_in_any_order() {
     for backfill in [0, 100] {
         let mut lab = lab(&format!(r#"{{"quotas":{{"jobs":1}},"queue":{{"backfill":{backfill}}}}}"#), 4);
         assert_eq!(lab.submit(of(1, job(1))), [(1, vec![0])]);
@@ -103,7 +103,7 @@ fn a_user_can_have_another_quota() {
 }
 
 #[test]
-fn a_lowered_quota_stops_no_job_and_a_raised_one_wakes_the_waiting() {
+fn a_lowered_quota_stops_no_job_and_a_raised_one_starts_waiting_jobs() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     let configure = |json: &str, lab: &mut Lab| launches(&lab.event(Event::ConfigurationChanged(Box::new(settings(json)))));
     for id in 1..=3 {
@@ -144,7 +144,10 @@ fn bad_quotas_are_refused() {
         wrong(r#"{"quotas":{"users":[{"uid":1,"jobs":0.5}]}}"#),
         "quotas.users[0].jobs = 0.5 is not allowed: give a whole number from 0 to 1000000"
     );
-    assert_eq!(wrong(r#"{"quotas":{"users":[{"uid":1},{"uid":1}]}}"#), "quotas.users[1].uid = 1 is not allowed: give each user once");
+    assert_eq!(
+        wrong(r#"{"quotas":{"users":[{"uid":1},{"uid":1}]}}"#),
+        "quotas.users[1].uid = 1 is not allowed: give a list with each user at most once"
+    );
 }
 
 #[test]

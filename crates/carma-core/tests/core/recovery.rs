@@ -1,4 +1,4 @@
-//! Recovery: the ladder, budgets, victims.
+//! Recovery: the ladder, budgets, jobs of lost GPUs.
 
 use carma_core::*;
 
@@ -13,7 +13,7 @@ fn requeues(actions: &[Action]) -> Vec<(u64, bool)> {
 }
 
 #[test]
-fn carma_recovers_on_an_idle_gpu_and_collocates_nothing_meanwhile() {
+fn preset_paper_recovers_on_an_idle_gpu_and_suspends_sharing() {
     let mut lab = Lab::with_policy(Preset::Paper, "or-magm", 2);
     for id in [1, 2] {
         lab.submit(job(id));
@@ -68,21 +68,21 @@ fn only_out_of_memory_climbs() {
     lab.submit(JobSpec { retries: RetryBudget { failure: 9, out_of_memory: None }, ..known(1, 5_000) });
     lab.exit(1, Verdict::Failed { code: 1 });
     lab.exit(1, Verdict::HostOutOfMemory);
-    assert_eq!(lab.scheduler.job(JobId(1)).unwrap().climb, Climb::default());
+    assert_eq!(lab.scheduler.job(JobId(1)).unwrap().climb, LadderPosition::default());
     assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(8_072, false)], "our ladder: the 6,024 MiB it had and 2,048 more");
     assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().reserved(), MiB(8_072));
     assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(10_240, false)], "then buckets");
 }
 
 #[test]
-fn every_step_of_the_successor_asks_for_more_than_before() {
+fn every_step_of_aegis_requests_more_memory() {
     let mut lab = Lab::with_policy(Preset::Aegis, "magm", 1);
     lab.submit(known(1, 10_000));
     assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(18_704, false)], "it had 10,512, more than the first bucket");
 }
 
 #[test]
-fn a_job_that_was_joined_on_its_whole_gpu_gets_one_again() {
+fn a_job_that_shared_its_whole_gpu_gets_another() {
     let mut lab = Lab::with_policy(Preset::Paper, "or-magm", 1);
     lab.submit(job(1));
     lab.exit(1, Verdict::OutOfMemory);
@@ -115,7 +115,7 @@ fn a_climb_beyond_every_server_ends_at_once() {
     cut.attach(DeviceSpec::new(gpu(0).instance(0), MiB(19_968)));
     cut.submit(JobSpec { exclusive: true, ..job(1) });
     cut.exit(1, Verdict::OutOfMemory);
-    assert_eq!(*cut.outcome(1), Outcome::OutOfMemory, "the GPU that is cut into instances is no larger device");
+    assert_eq!(*cut.outcome(1), Outcome::OutOfMemory, "the GPU that is partitioned into instances is no larger device");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn the_retry_budget_ends_the_climb() {
 }
 
 #[test]
-fn a_job_that_ran_out_alone_needs_a_larger_gpu() {
+fn a_job_that_ran_out_of_memory_alone_needs_a_larger_gpu() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.attach(DeviceSpec::new(gpu(1), MiB(81_920)));
     lab.submit(JobSpec { exclusive: true, ..job(1) });
@@ -142,7 +142,7 @@ fn a_job_that_ran_out_alone_needs_a_larger_gpu() {
 }
 
 #[test]
-fn victims_of_a_lost_gpu_are_put_back_a_bounded_number_of_times() {
+fn jobs_of_a_lost_gpu_are_requeued_a_limited_number_of_times() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(JobSpec { gpus: 1, ..job(1) });
     for round in 0..4 {
@@ -175,7 +175,7 @@ fn a_lost_gpu_takes_its_instances_with_it() {
 }
 
 #[test]
-fn clients_of_a_dead_mps_server_are_put_back() {
+fn clients_of_a_dead_mps_server_are_requeued() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 0);
     let mode = CollocationMode::Mps { exclusive_process: true };
     lab.attach(DeviceSpec { mode, ..DeviceSpec::new(gpu(0), A100) });
@@ -191,7 +191,7 @@ fn clients_of_a_dead_mps_server_are_put_back() {
 }
 
 #[test]
-fn a_cancelled_victim_is_not_put_back() {
+fn a_cancelled_job_is_not_requeued_after_a_fault() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
     lab.event(Event::GpuLost { device: gpu(0) });
@@ -201,7 +201,7 @@ fn a_cancelled_victim_is_not_put_back() {
 }
 
 #[test]
-fn what_a_crash_tells_is_asked_for_the_next_time() {
+fn the_next_attempt_requests_the_memory_that_a_crash_showed() {
     let mut lab = Lab::with_policy(Preset::Standard, "or-magm", 1);
     lab.submit(job(1));
     let needed = |lab: &mut Lab, memory| lab.event(Event::MemoryNeeded { attempt: lab.attempt(1), needed: MiB(memory) });
@@ -212,7 +212,7 @@ fn what_a_crash_tells_is_asked_for_the_next_time() {
 }
 
 #[test]
-fn what_needs_more_than_its_gpu_is_tried_on_one_that_has_it() {
+fn a_job_that_needs_more_than_its_gpu_moves_to_a_larger_one() {
     let mut lab = Lab::with_policy(Preset::Standard, "or-magm", 0);
     for (ordinal, gib) in [(0, 11), (1, 24), (2, 80)] {
         lab.attach(DeviceSpec::new(gpu(ordinal), MiB(gib * 1024)));

@@ -12,14 +12,14 @@ fn shared(preset: Preset, smact: f64, smocc: f64, drama: f64) -> bool {
 }
 
 #[test]
-fn first_keeps_out_only_above_its_bound() {
+fn preset_first_refuses_only_above_its_bound() {
     assert!(shared(Preset::First, 0.79, 1.0, 1.0));
     assert!(shared(Preset::First, 0.80, 1.0, 1.0), "exactly 0.80 is not above it");
     assert!(!shared(Preset::First, 0.81, 0.0, 0.0), "SM activity alone decides");
 }
 
 #[test]
-fn paper_wants_smact_and_one_of_the_others() {
+fn preset_paper_needs_smact_and_another_metric() {
     for (smact, smocc, drama, expected) in [
         (0.79, 0.99, 0.99, true),
         (0.80, 0.45, 0.00, false),
@@ -34,7 +34,7 @@ fn paper_wants_smact_and_one_of_the_others() {
 }
 
 #[test]
-fn aegis_has_lower_bounds_of_its_own() {
+fn preset_aegis_has_lower_bounds() {
     for (smact, smocc, drama, expected) in [
         (0.64, 0.99, 0.99, true),
         (0.65, 0.35, 0.00, false),
@@ -48,7 +48,7 @@ fn aegis_has_lower_bounds_of_its_own() {
 }
 
 #[test]
-fn without_profiling_metrics_utilisation_has_a_bound_of_its_own() {
+fn without_profiling_metrics_utilisation_has_its_own_bound() {
     for preset in Preset::ALL {
         for (utilisation, expected) in [(0.69, true), (0.70, false), (0.71, false)] {
             let mut lab = Lab::with_policy(preset, "magm", 1);
@@ -139,7 +139,7 @@ fn tensor_activity_influences_no_decision() {
 }
 
 #[test]
-fn a_finished_window_does_what_its_samples_do() {
+fn a_finished_window_equals_its_samples() {
     let sample = |second: u64| {
         let wave = (second % 7) as f64 / 10.0;
         Sample {
@@ -163,7 +163,7 @@ fn a_finished_window_does_what_its_samples_do() {
 }
 
 #[test]
-fn no_decision_before_the_first_window_is_full() {
+fn no_placement_before_the_first_window_is_full() {
     for (preset, waits_when_idle) in [(Preset::Paper, true), (Preset::Standard, false)] {
         let mut lab = Lab::with_policy(preset, "magm", 0);
         lab.event(Event::GpuAttached(DeviceSpec::new(gpu(0), MiB(40_960))));
@@ -179,7 +179,7 @@ fn no_decision_before_the_first_window_is_full() {
 }
 
 #[test]
-fn a_gpu_that_falls_silent_takes_nothing() {
+fn a_gpu_without_samples_takes_no_jobs() {
     let mut lab = Lab::with_policy(Preset::Standard, "magm", 1);
     let sample = Sample::new(lab.now, MiB(4));
     lab.event(Event::GpuSampled { device: gpu(0), sample });
@@ -213,7 +213,7 @@ fn a_shorter_window_counts_at_once() {
 }
 
 #[test]
-fn the_survey_says_which_gpus_are_out_and_why() {
+fn the_survey_lists_unusable_gpus_with_the_reason() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 3);
     lab.busy(1, 9_000, 0.9, 0.5, 0.1);
     lab.event(Event::GpuDrained { device: gpu(2) });

@@ -7,7 +7,7 @@ use crate::lab::{A100, Lab, gpu, job, known, launches, secs};
 const FIRST: ServerId = ServerId(0);
 const SECOND: ServerId = ServerId(1);
 
-/// A lab whose server ends after so many seconds.
+/// A lab whose server ends after this many seconds.
 fn ending_after(seconds: u64, gpus: u16) -> Lab {
     let mut lab = Lab::new(Config::from(Preset::Standard), gpus);
     ends_after(&mut lab, seconds);
@@ -19,7 +19,7 @@ fn ends_after(lab: &mut Lab, seconds: u64) -> Vec<Action> {
     lab.event(Event::ServerEnds { server: FIRST, at })
 }
 
-/// Attaches another server with one GPU that has been watched. It ends after so many seconds, or does not.
+/// Attaches another server with one GPU that has been watched. It ends after this many seconds, or does not.
 fn attach(lab: &mut Lab, server: ServerId, seconds: Option<u64>) -> Vec<Action> {
     let ends = seconds.map(|seconds| lab.now + secs(seconds));
     lab.event(Event::ServerAttached(ServerSpec { ends, ..ServerSpec::new(server) }));
@@ -45,8 +45,8 @@ fn a_job_starts_where_its_limit_ends_before_the_server() {
     let mut lab = ending_after(100, 3);
     assert_eq!(lab.submit(limited(1, 101)), [], "1 s too long");
     assert_eq!(lab.obstacles(1, 0), [Obstacle::EndsTooSoon { needed: secs(101), left: secs(100) }]);
-    assert_eq!(why(&lab, 1).lines().next().unwrap(), "job 1 waits for a server that lasts 101 s: those that could hold it end before");
-    assert!(why(&lab, 1).contains("its server ends in 100 s, 101 s needed"));
+    assert_eq!(why(&lab, 1).lines().next().unwrap(), "job 1 waits for a server that lasts 101 s: the suitable servers end earlier");
+    assert!(why(&lab, 1).contains("its server ends in 100 s, and the job needs 101 s"));
     assert_eq!(lab.submit(limited(2, 100)), [(2, vec![0])], "job 1 blocks no job");
     assert_eq!(lab.submit(JobSpec { may_checkpoint: true, ..limited(3, 5_000) }), [(3, vec![1])], "it can continue elsewhere");
     assert_eq!(lab.submit(job(4)), [(4, vec![2])], "it may end in time");
@@ -56,7 +56,7 @@ fn a_job_starts_where_its_limit_ends_before_the_server() {
 }
 
 #[test]
-fn a_server_that_lasts_longer_than_was_known_takes_what_waits() {
+fn an_extended_server_takes_waiting_jobs() {
     let mut lab = ending_after(100, 1);
     lab.submit(limited(1, 200));
     assert_eq!(launches(&ends_after(&mut lab, 199)), []);
@@ -68,7 +68,7 @@ fn a_server_that_lasts_longer_than_was_known_takes_what_waits() {
 }
 
 #[test]
-fn a_head_that_no_server_lasts_for_any_more_lets_others_pass() {
+fn other_jobs_pass_a_head_that_no_server_lasts_for() {
     let queue = QueueConfig { order: QueueOrder::Submission, backfill: None, ..Config::from(Preset::Standard).queue };
     let mut lab = Lab::new(Config { queue, ..Preset::Standard.into() }, 1);
     ends_after(&mut lab, 100);
@@ -82,11 +82,11 @@ fn a_head_that_no_server_lasts_for_any_more_lets_others_pass() {
 }
 
 #[test]
-fn jobs_without_gpus_go_by_the_end_of_a_server_too() {
+fn jobs_without_gpus_respect_the_end_of_a_server() {
     let mut lab = ending_after(100, 0);
     let cpu = |id, seconds| JobSpec { gpus: 0, cpus: Some(1), ..limited(id, seconds) };
     assert_eq!(lab.submit(cpu(1, 200)), []);
-    assert!(why(&lab, 1).contains("its server ends in 100 s, 200 s needed"));
+    assert!(why(&lab, 1).contains("its server ends in 100 s, and the job needs 200 s"));
     assert_eq!(lab.submit(cpu(2, 100)), [(2, vec![])], "the first does not block it");
     lab.event(Event::ServerDraining { server: FIRST });
     assert_eq!(lab.submit(JobSpec { gpus: 0, ..job(3) }), []);
@@ -96,7 +96,7 @@ fn jobs_without_gpus_go_by_the_end_of_a_server_too() {
 }
 
 #[test]
-fn a_draining_server_takes_nothing_and_jobs_that_can_checkpoint_leave() {
+fn a_draining_server_takes_no_jobs_and_moves_those_that_can_checkpoint() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 3);
     lab.submit(JobSpec { may_checkpoint: true, exclusive: true, ..job(1) });
     lab.submit(JobSpec { exclusive: true, ..job(2) });
@@ -106,7 +106,7 @@ fn a_draining_server_takes_nothing_and_jobs_that_can_checkpoint_leave() {
     assert_eq!(lab.event(Event::ServerDraining { server: FIRST }), [], "asked once");
     assert_eq!(lab.submit(job(3)), []);
     assert_eq!(lab.obstacles(3, 2), [Obstacle::ServerEnding]);
-    assert_eq!(why(&lab, 3).lines().next().unwrap(), "job 3 waits for a server: those that could hold it end soon");
+    assert_eq!(why(&lab, 3).lines().next().unwrap(), "job 3 waits for a server: the suitable servers end soon");
     assert!(lab.scheduler.survey().all(|report| report.obstacles.contains(&Obstacle::ServerEnding)));
     let left = lab.exit(1, Verdict::Failed { code: 143 });
     let again = Action::Requeue { job: JobId(1), floor: MiB::ZERO, whole_gpu: false, reason: RequeueReason::ServerEnding };
@@ -137,7 +137,7 @@ fn a_job_that_loses_its_server_is_queued_again_however_often() {
 }
 
 #[test]
-fn a_cancelled_job_or_one_out_of_time_does_not_come_back_from_a_lost_server() {
+fn cancelled_and_timed_out_jobs_are_not_requeued_after_a_lost_server() {
     let mut lab = ending_after(100, 2);
     lab.submit(limited(1, 100));
     lab.submit(limited(2, 50));
@@ -205,7 +205,7 @@ fn a_detached_server_is_forgotten() {
 }
 
 #[test]
-fn without_any_server_jobs_wait_until_one_comes() {
+fn without_a_server_jobs_wait() {
     let mut lab = Lab { scheduler: Scheduler::new(Config::from(Preset::Standard)), now: Time::from_secs(1) };
     lab.submit(JobSpec { gpus: 0, ..job(1) });
     lab.submit(JobSpec { gpus: 0, cpus: Some(2), ..job(2) });
@@ -225,7 +225,7 @@ fn without_any_server_jobs_wait_until_one_comes() {
 }
 
 #[test]
-fn the_ring_goes_on_after_a_server_that_is_gone() {
+fn round_robin_continues_after_a_lost_server() {
     let mut lab = Lab::with_policy(Preset::Standard, "rr", 1);
     for server in 1..4 {
         attach(&mut lab, ServerId(server), None);

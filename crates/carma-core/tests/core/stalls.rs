@@ -26,7 +26,7 @@ fn stopped(lab: &Lab, signal: Signal) -> Action {
 }
 
 #[test]
-fn a_stall_is_reported_once_and_taken_back() {
+fn a_stall_is_reported_once_and_cleared() {
     let mut lab = lab(OnHang::Report, true);
     let slow = Stall::Slow { since: Time::ZERO, speed: share(0.2) };
     assert_eq!(stall(&mut lab, slow), [told(slow)]);
@@ -40,7 +40,7 @@ fn a_stall_is_reported_once_and_taken_back() {
 }
 
 #[test]
-fn a_job_that_hangs_runs_again_until_it_has_hung_too_often() {
+fn a_hanging_job_restarts_until_its_limit_of_hangs() {
     let mut lab = lab(OnHang::Restart, true);
     let hangs = lab.scheduler.config().recovery.hangs;
     for time in 1..=hangs {
@@ -84,7 +84,7 @@ fn a_cancellation_overrides_a_hang() {
 }
 
 #[test]
-fn of_a_failing_gpu_jobs_move_that_can_checkpoint() {
+fn jobs_that_can_checkpoint_leave_a_failing_gpu() {
     let mut lab = lab(OnHang::Report, true);
     lab.submit(known(2, 4_000));
     lab.settle(2, 4_000);

@@ -8,8 +8,8 @@ const HOUR: u64 = 3600;
 const NONE: [u64; 0] = [];
 
 fn lab(policy: &str, gpus: u16, queue: QueueSettings) -> Lab {
-    let slots = Some(TimeSliceSettings { length: Some(HOUR as f64) });
-    let settings = Settings { policy: Some(policy.to_owned()), slots, queue: Some(queue), ..Settings::default() };
+    let time_slices = Some(TimeSliceSettings { length: Some(HOUR as f64) });
+    let settings = Settings { policy: Some(policy.to_owned()), time_slices, queue: Some(queue), ..Settings::default() };
     Lab::new(settings.check().unwrap(), gpus)
 }
 
@@ -48,7 +48,7 @@ impl Lab {
 }
 
 #[test]
-fn a_time_slice_that_ended_on_a_stale_gpu_is_given_up_with_its_next_sample() {
+fn a_time_slice_that_ended_on_a_stale_gpu_preempts_with_the_next_sample() {
     let mut lab = lab("exclusive", 1, fifo());
     lab.submit(patient(1));
     lab.submit(known(2, 4_000));
@@ -59,7 +59,7 @@ fn a_time_slice_that_ended_on_a_stale_gpu_is_given_up_with_its_next_sample() {
 }
 
 #[test]
-fn a_time_slice_that_ended_beside_foreign_memory_is_given_up_when_that_is_freed() {
+fn a_time_slice_that_ended_beside_foreign_memory_preempts_when_it_is_freed() {
     let mut lab = lab("exclusive", 1, fifo());
     lab.submit(patient(1));
     lab.submit(known(2, 4_000));
@@ -134,7 +134,7 @@ fn no_job_is_preempted_for_one_that_lacks_power() {
 }
 
 #[test]
-fn all_that_a_wide_job_needs_is_asked_for_and_no_more() {
+fn preemption_for_a_wide_job_frees_exactly_its_gpus() {
     let mut lab = lab("exclusive", 4, fifo());
     for id in 1..=4 {
         lab.submit(patient(id));
@@ -156,7 +156,7 @@ fn a_wide_job_gives_all_its_gpus_back() {
 }
 
 #[test]
-fn a_job_that_would_be_first_again_is_not_preempted() {
+fn a_job_that_would_be_next_again_is_not_preempted() {
     let mut lab = lab("exclusive", 1, fifo());
     lab.submit(JobSpec { priority: Priority(5), ..patient(1) });
     lab.submit(known(2, 4_000));
@@ -181,7 +181,7 @@ fn two_waiting_jobs_need_two_preemptions_and_jobs_behind_a_stuck_head_count_with
 }
 
 #[test]
-fn on_a_shared_gpu_room_is_made_where_memory_is_what_lacks() {
+fn preemption_on_a_shared_gpu_frees_memory() {
     let mut lab = lab("magm", 1, fifo());
     lab.submit(JobSpec { may_checkpoint: true, ..known(1, 18_000) });
     lab.settle(1, 18_000);
@@ -195,13 +195,13 @@ fn on_a_shared_gpu_room_is_made_where_memory_is_what_lacks() {
 }
 
 #[test]
-fn slots_that_come_with_new_rules_count_from_the_launch() {
+fn time_slices_of_a_new_configuration_count_from_the_launch() {
     let mut lab = lab("exclusive", 1, fifo());
     lab.submit(patient(1));
     lab.submit(known(2, 4_000));
     let rules = |length: f64| {
-        let slots = Some(TimeSliceSettings { length: Some(length) });
-        Event::ConfigurationChanged(Box::new(Settings { policy: Some("exclusive".to_owned()), slots, ..Settings::default() }))
+        let time_slices = Some(TimeSliceSettings { length: Some(length) });
+        Event::ConfigurationChanged(Box::new(Settings { policy: Some("exclusive".to_owned()), time_slices, ..Settings::default() }))
     };
     lab.event(rules(7200.0));
     assert_eq!(preempted(&lab.pass(HOUR)), NONE);

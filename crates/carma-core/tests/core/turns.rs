@@ -14,7 +14,7 @@ fn ordered(order: QueueOrder) -> QueueSettings {
 }
 
 fn fair() -> QueueSettings {
-    QueueSettings { fair_share: Some(true), courtesy: Some(0.0), ..QueueSettings::default() }
+    QueueSettings { fair_share: Some(true), fair_share_reserve: Some(0.0), ..QueueSettings::default() }
 }
 
 fn lasting(id: u64, seconds: u64) -> JobSpec {
@@ -66,7 +66,7 @@ fn the_user_who_used_least_goes_first() {
 }
 
 #[test]
-fn users_alternate_by_what_their_jobs_cost() {
+fn users_alternate_by_the_cost_of_their_jobs() {
     let mut lab = Lab::new(config(fair()), 1);
     lab.submit(of(3, lasting(100, 1)));
     for id in 1..=4 {
@@ -80,7 +80,7 @@ fn users_alternate_by_what_their_jobs_cost() {
 }
 
 #[test]
-fn a_user_who_used_more_waits_and_is_told_so() {
+fn a_user_who_used_more_waits_and_sees_the_reason() {
     let mut lab = Lab::new(config(fair()), 1);
     lab.submit(of(1, lasting(1, 100)));
     lab.submit(of(1, lasting(2, 100)));
@@ -89,10 +89,10 @@ fn a_user_who_used_more_waits_and_is_told_so() {
     assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(3, vec![0])]);
     lab.submit(of(2, lasting(4, 100)));
     let reason = lab.scheduler.explain(JobId(2)).unwrap().reason.to_string();
-    assert_eq!(reason, "waits behind job 4; 1 ahead of it: its user has recently used less, 0.0 GPU hours to 2.0");
-    let standings: Vec<(u32, bool)> =
+    assert_eq!(reason, "waits behind job 4; 1 ahead of it: its user has used less recently: 0.0 GPU hours; this job's user 2.0");
+    let usage: Vec<(u32, bool)> =
         lab.scheduler.shares(lab.now).iter().map(|share| (share.past.user.0, share.past.gpu_seconds > 7000.0)).collect();
-    assert_eq!(standings, [(2, false), (1, true)]);
+    assert_eq!(usage, [(2, false), (1, true)]);
     // A week later half of it counts; the order is the same.
     lab.exit(3, Verdict::Succeeded);
     lab.wait(7 * 86_400);
@@ -121,8 +121,8 @@ fn gpus_are_kept_for_users_below_their_share() {
         assert_eq!(lab.submit(busy(user, id)).len(), 1, "as long as both have less than half, they start as they come");
     }
     assert_eq!(lab.submit(busy(2, 5)), [], "the fifth GPU is left to user 1");
-    assert!(lab.obstacles(5, 4).contains(&Obstacle::LeftToOthers));
-    assert!(lab.obstacles(5, 0).contains(&Obstacle::LeftToOthers), "where it runs it is not disturbed");
+    assert!(lab.obstacles(5, 4).contains(&Obstacle::ReservedForFairShare));
+    assert!(lab.obstacles(5, 0).contains(&Obstacle::ReservedForFairShare), "where it runs it is not disturbed");
     assert_eq!(lab.submit(busy(1, 6)), [(6, vec![4])], "and it may have it");
     assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)).len(), 1, "as soon as user 2 holds less than half, it goes on");
     let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), ..QueueSettings::default() }), 2);
@@ -138,14 +138,14 @@ fn gpus_are_kept_for_an_absent_user_for_a_limited_time() {
     lab.wait(60);
     lab.exit(2, Verdict::Succeeded);
     assert_eq!(lab.submit(of(2, lasting(3, 60))), [], "user 1 was here a moment ago");
-    let courtesy = lab.scheduler.config().queue.courtesy;
-    assert_eq!(lab.scheduler.next_wakeup(), Some(lab.now + courtesy + Seconds::TICK));
-    lab.now = lab.now + courtesy + Seconds::TICK;
+    let reserve = lab.scheduler.config().queue.fair_share_reserve;
+    assert_eq!(lab.scheduler.next_wakeup(), Some(lab.now + reserve + Seconds::TICK));
+    lab.now = lab.now + reserve + Seconds::TICK;
     assert_eq!(launches(&lab.event(Event::Tick)), [(3, vec![1])], "and has been away for too long now");
 }
 
 #[test]
-fn what_is_left_to_a_user_is_not_kept_for_a_head_that_must_not_have_it() {
+fn the_fair_share_reserve_is_not_reserved_for_a_head_of_another_user() {
     let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), backfill: Some(100.0), ..QueueSettings::default() }), 2);
     lab.submit(of(2, lasting(1, 100_000)));
     lab.wait(1_000);
@@ -157,7 +157,7 @@ fn what_is_left_to_a_user_is_not_kept_for_a_head_that_must_not_have_it() {
 }
 
 #[test]
-fn of_jobs_that_are_as_long_the_first_is_next() {
+fn among_equally_long_jobs_the_first_is_next() {
     let mut lab = Lab::new(config(QueueSettings { critical: Some(1.0), ..ordered(QueueOrder::Shortest) }), 2);
     lab.event(Event::HostShort { server: ServerId(0) });
     (1..=3).for_each(|id| drop(lab.submit(job(id))));
@@ -165,7 +165,7 @@ fn of_jobs_that_are_as_long_the_first_is_next() {
 }
 
 #[test]
-fn an_overdue_job_takes_nothing_off_the_work_of_others() {
+fn an_overdue_job_does_not_reduce_the_work_of_others() {
     let queue = QueueSettings { critical: Some(1.0), reserve_after: Some(1e6), backfill: Some(100.0), ..ordered(QueueOrder::Shortest) };
     let mut lab = Lab::new(config(queue), 2);
     lab.submit(lasting(1, 100));
@@ -180,11 +180,11 @@ fn an_overdue_job_takes_nothing_off_the_work_of_others() {
     assert_eq!(head(&lab), JobId(3));
     assert_eq!(lab.scheduler.queue_ids().collect::<Vec<_>>(), [JobId(3), JobId(4)], "lists show the head first");
     let why = lab.scheduler.explain(JobId(4)).unwrap().to_string();
-    assert!(why.contains("1 ahead of it: it is the longest, and all other work would be done before it"), "{why}");
+    assert!(why.contains("1 ahead of it: it is the longest job and would end last"), "{why}");
 }
 
 #[test]
-fn beside_a_user_who_used_less_a_user_has_a_job_for_each_gpu_of_its_share() {
+fn a_user_is_limited_to_its_share_beside_a_user_who_used_less() {
     let queue = QueueSettings { fair_share: Some(true), ..QueueSettings::default() };
     let mut lab = Lab::new(Settings { queue: Some(queue), ..Settings::default() }.check().unwrap(), 4);
     assert_eq!(lab.submit(of(1, lasting(1, 36_000))).len(), 1);
@@ -192,7 +192,7 @@ fn beside_a_user_who_used_less_a_user_has_a_job_for_each_gpu_of_its_share() {
     assert_eq!(lab.submit(of(2, lasting(3, 60))).len(), 1);
     assert_eq!(lab.submit(of(1, lasting(4, 60))), [], "two of four GPUs are its share");
     for gpu in 0..4 {
-        assert!(lab.obstacles(4, gpu).contains(&Obstacle::HostLeftToOthers), "on no GPU of the server");
+        assert!(lab.obstacles(4, gpu).contains(&Obstacle::HostReservedForFairShare), "on no GPU of the server");
     }
     assert_eq!(lab.submit(of(2, lasting(5, 60))).len(), 1, "a user who used less is exempt");
     assert_eq!(launches(&lab.exit(3, Verdict::Succeeded)), []);
@@ -200,7 +200,7 @@ fn beside_a_user_who_used_less_a_user_has_a_job_for_each_gpu_of_its_share() {
 }
 
 #[test]
-fn cutting_a_gpu_does_not_make_the_longest_job_next() {
+fn partitioning_a_gpu_does_not_make_the_longest_job_next() {
     let queue = QueueSettings { critical: Some(0.3), reserve_after: Some(1_000.0), backfill: Some(100.0), ..QueueSettings::default() };
     let mut lab = Lab::new(config(queue), 2);
     lab.event(Event::HostShort { server: ServerId(0) });

@@ -6,7 +6,7 @@ use carma_core::*;
 
 use crate::lab::{Lab, known};
 
-/// Four GPUs that outsiders use, so that none is idle: memory used, SM activity.
+/// Four GPUs with foreign processes, so that none is idle: memory used, SM activity.
 const LOADS: [(u64, f64); 4] = [(30_000, 0.30), (10_000, 0.60), (20_000, 0.10), (35_000, 0.05)];
 
 /// Available: 10,448, 30,448, 20,448, 5,448 MiB.
@@ -42,13 +42,13 @@ fn best_fit_takes_the_least_that_is_enough() {
 }
 
 #[test]
-fn most_available_memory_goes_to_the_emptiest() {
+fn most_available_memory_takes_the_gpu_with_the_most_memory() {
     assert_eq!(placed("magm", &[1, 1, 1, 1]), [Some(1), Some(2), Some(0), Some(3)]);
     assert_eq!(placed("magm", &[1, 18_400, 8_401, 1]), [Some(1), Some(2), None, None], "the third does not fit, the fourth may not pass");
 }
 
 #[test]
-fn least_utilised_goes_to_the_calmest_with_enough() {
+fn least_utilised_takes_the_least_busy_with_enough_memory() {
     assert_eq!(placed("lug", &[3_400, 3_400, 3_400, 3_400]), [Some(3), Some(2), Some(0), Some(1)]);
     assert_eq!(placed("lug", &[3_401, 8_400, 3_400]), [Some(2), Some(0), Some(3)]);
 }
@@ -72,7 +72,7 @@ fn estimates_replace_the_need_in_est_variants() {
 }
 
 #[test]
-fn a_wide_job_takes_the_best_so_many_or_none() {
+fn a_wide_job_takes_the_best_gpus_or_none() {
     let wide = |id, gpus, need| JobSpec { gpus, ..known(id, need) };
     assert_eq!(four_shared_gpus("magm").submit(wide(1, 2, 8_400)), [(1, vec![1, 2])]);
     assert_eq!(four_shared_gpus("bf").submit(wide(1, 3, 3_401)), [(1, vec![0, 2, 1])]);

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_speaks_as_pytorch_does() {
+    fn errors_equal_those_of_pytorch() {
         let error = CudaError::OutOfMemory {
             ordinal: 0,
             wanted: 2 << 30,

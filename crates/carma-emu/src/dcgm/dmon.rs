@@ -123,7 +123,7 @@ GPU 0     0.984        0.930        0.252
 ";
 
     #[test]
-    fn it_writes_what_was_captured() {
+    fn the_output_equals_the_captured_one() {
         let fields = [1001, 1002, 1005].map(|id| by_id(id).unwrap());
         let rows = [(1, [None; 3]), (0, [None; 3]), (1, [1.0, 0.926, 0.869].map(Some)), (0, [0.984, 0.93, 0.252].map(Some))];
         let text = rows.map(|(gpu, values)| row(Entity::Gpu(gpu), &fields, &values)).concat();

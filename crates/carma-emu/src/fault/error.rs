@@ -8,7 +8,7 @@ use super::NvmlCode;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FaultError {
     /// No such GPU.
-    #[error("there is no GPU {name}: give a number from 0 to {} or a UUID, as `carma emu show` prints them", gpus.saturating_sub(1))]
+    #[error("GPU {name} does not exist: give a number from 0 to {} or a UUID, as `carma emu show` prints them", gpus.saturating_sub(1))]
     NoSuchGpu {
         /// The requested name.
         name: String,
@@ -24,7 +24,7 @@ pub enum FaultError {
         gpu: usize,
     },
     /// Not every Xid is an application's.
-    #[error("Xid {0} is no process's fault: only 13, 31 and 43 are")]
+    #[error("Xid {0} is not caused by a process: only 13, 31 and 43 are")]
     NotOfAProcess(u64),
     /// Its memory does not correct errors.
     #[error("GPU {0} has no ECC memory")]
@@ -41,9 +41,9 @@ pub enum FaultError {
     #[error("no MPS server is on GPU {0}")]
     NoMpsServer(usize),
     /// No more faults of calls fit in.
-    #[error("there are too many faults of driver calls already: `carma emu fault clear` removes them")]
+    #[error("too many faults of driver calls are set: `carma emu fault clear` removes them")]
     TooMany,
     /// No such error of NVML.
-    #[error("{0:?} is no error of NVML: give one of {names}", names = NvmlCode::names().join(", "))]
+    #[error("{0:?} is not an NVML error: give one of {names}", names = NvmlCode::names().join(", "))]
     NoSuchCode(String),
 }

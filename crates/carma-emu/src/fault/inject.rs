@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_strikes_stands_until_it_is_mended_and_is_reported() {
+    fn faults_last_until_cleared_and_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let hang = Fault::Call { gpu: Some(0), call: Some("nvmlDeviceGetName".to_owned()), answer: CallAnswer::Hangs };
         let error = Fault::Call { gpu: None, call: None, answer: CallAnswer::Fails("not_supported".parse().unwrap()) };
@@ -209,12 +209,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_faults_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let check = |state: &mut State<'_>| {
             assert_eq!(find_gpu(state, "2"), Ok(2));
             assert_eq!(find_gpu(state, state.gpus[1].uuid.get()), Ok(1));
-            assert!(find_gpu(state, "3").unwrap_err().to_string().starts_with("there is no GPU 3: give a number from 0 to 2 or a UUID"));
+            assert!(find_gpu(state, "3").unwrap_err().to_string().starts_with("GPU 3 does not exist: give a number from 0 to 2 or a UUID"));
             let ecc = Fault::Ecc { gpu: 2, corrected: true, count: 1 };
             assert_eq!(ecc.inject(state), Err(FaultError::NoEcc(2)));
             let leak = Fault::Leak { gpu: 0, bytes: 1 << 40 };

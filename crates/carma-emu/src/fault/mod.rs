@@ -127,7 +127,7 @@ impl fmt::Display for Fault {
                 };
                 write!(f, "GPU {gpu} is throttled ({reason})")
             }
-            Self::Leak { gpu, bytes } => write!(f, "GPU {gpu}: {} MiB belong to no process", bytes >> 20),
+            Self::Leak { gpu, bytes } => write!(f, "GPU {gpu}: {} MiB without a process", bytes >> 20),
             Self::Call { gpu, call, answer } => {
                 let gpu = gpu.map(|gpu| format!(" about GPU {gpu}")).unwrap_or_default();
                 let how = match answer {

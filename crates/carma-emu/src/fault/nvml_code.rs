@@ -95,6 +95,6 @@ mod tests {
         ];
         assert_eq!(numbers, expected.map(|number| Ok(NvmlCode(number))));
         assert!(NvmlCode::names().into_iter().all(|name| name.parse::<NvmlCode>().unwrap().to_string() == name));
-        assert!("BROKEN".parse::<NvmlCode>().unwrap_err().to_string().contains("no error of NVML: give one of UNINITIALIZED,"));
+        assert!("BROKEN".parse::<NvmlCode>().unwrap_err().to_string().contains("not an NVML error: give one of UNINITIALIZED,"));
     }
 }

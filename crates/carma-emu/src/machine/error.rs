@@ -15,19 +15,19 @@ pub enum MachineError {
     #[error(transparent)]
     State(#[from] StateError),
     /// There is already a machine.
-    #[error("there are emulated GPUs in {0} already: `{advice}` removes them", advice = Machine::command("down", .0))]
+    #[error("{0} already has emulated GPUs: `{advice}` removes them", advice = Machine::command("down", .0))]
     Exists(PathBuf),
     /// There is no machine.
-    #[error("there are no emulated GPUs in {0}: `{advice}` makes some", advice = Machine::command("up", .0))]
+    #[error("{0} has no emulated GPUs: `{advice}` creates them", advice = Machine::command("up", .0))]
     Absent(PathBuf),
     /// The machine was removed.
-    #[error("the emulated GPUs in {0} have been taken down")]
+    #[error("the emulated GPUs in {0} were removed")]
     Gone(PathBuf),
     /// It belongs to another user.
-    #[error("the emulated GPUs in {0} are not yours, though they lie where yours would: name another folder in CARMA_EMU")]
+    #[error("the emulated GPUs in {0} belong to another user: give another folder in CARMA_EMU")]
     Foreign(PathBuf),
     /// Only root and its owner may change it.
-    #[error("permission denied: only root and the owner of the emulated GPUs in {0} may do this to them")]
+    #[error("permission denied: only root and the owner of the emulated GPUs in {0} may do this")]
     Forbidden(PathBuf),
     /// The emulated library is missing.
     #[error("the stand-in driver library is missing (`make install` installs it): looked for {}", .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
@@ -41,7 +41,7 @@ pub enum MachineError {
         error: io::Error,
     },
     /// A path with a colon cannot be part of a list of folders.
-    #[error("{0} has a colon in its name, and so could not stand in PATH: name another folder")]
+    #[error("{0} contains a colon and cannot be in PATH: give another folder")]
     Colon(PathBuf),
     /// Time cannot run like that.
     #[error("a speed of {0} is not possible: give one from 0.001 to 100000")]

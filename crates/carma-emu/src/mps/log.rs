@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_follow_the_calendar() {
+    fn timestamps_follow_the_calendar() {
         let at = |seconds: u64| moment(Duration::from_millis(seconds * 1000 + 7));
         assert_eq!(at(0), "1970-01-01 00:00:00.007");
         assert_eq!(at(951_826_154), "2000-02-29 12:09:14.007");

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_of_clients_are_read() {
+    fn client_limits_are_parsed() {
         assert_eq!(["4G", "512M", "100k"].map(bytes), [Some(4 << 30), Some(512 << 20), Some(100 << 10)]);
         assert_eq!(["", "G", "4", "-1G", "4T", "99999999999999G", "é"].map(bytes), [None; 7]);
     }

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn another_user_waits_for_the_last_client() {
+    fn another_user_waits_until_the_last_client_ends() {
         let mut roster = serving(1000);
         assert_eq!(roster.step(1000), Step::Serve);
         let (client, server, _) = roster.join(77).unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_most_of_clients() {
+    fn the_number_of_clients_is_limited() {
         let mut roster = serving(1000);
         (0..48).for_each(|pid| drop(roster.join(pid)));
         assert_eq!(roster.step(1000), Step::Refuse(808));
@@ -148,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_served_by_a_daemon_that_ends() {
+    fn an_ending_daemon_serves_no_clients() {
         let mut roster = serving(1000);
         roster.quitting = true;
         assert_eq!(roster.step(1000), Step::Refuse(807));
     }
 
     #[test]
-    fn limits_are_for_servers_to_come() {
+    fn limits_apply_to_future_servers() {
         let mut roster = serving(1000);
         roster.defaults.threads = 25.0;
         assert!((roster.join(1).unwrap().2.threads - 100.0).abs() < f64::EPSILON);

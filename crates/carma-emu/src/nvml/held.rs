@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_back_is_gone_and_its_handle_is_nobody_elses() {
+    fn a_released_handle_is_never_reused() {
         let held = HandleTable::new();
         let (first, second): (*mut u8, *mut u8) = (held.keep("first"), held.keep("second"));
         assert_eq!((held.get(first), held.get(second)), (Ok("first"), Ok("second")));

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_lead_back_and_are_shared_out_evenly() {
+    fn links_are_symmetric_and_evenly_distributed() {
         for (links, peers) in [(2, 4), (4, 3), (6, 8), (12, 2), (12, 4), (12, 8), (18, 8), (6, 16)] {
             let count = |from: usize, to: usize| (0..links).filter(|link| remote(from, peers, links, *link) == Some(to)).count();
             for (from, to) in (0..peers).flat_map(|from| (0..peers).map(move |to| (from, to))) {

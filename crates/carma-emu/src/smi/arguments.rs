@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_in_the_words_of_the_real_one() {
+    fn errors_equal_those_of_the_real_library() {
         assert_eq!(refused(&["--query-gpu=name,foo", "--format=csv"]), "Field \"foo\" is not a valid field to query.\n\n");
         assert!(refused(&["--query-gpu=name"]).starts_with("\"--format=\" switch is missing."));
         assert!(refused(&["-L", "--query-gpu=name", "--format=csv"]).starts_with("Invalid combination of input arguments."));

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn time_goes_on_after_a_boot() {
+    fn time_continues_after_a_boot() {
         let folder = tempfile::tempdir().unwrap();
         let machine = machine(folder.path());
         let later = |state: &mut State<'_>, by: f64| {

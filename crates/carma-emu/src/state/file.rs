@@ -19,7 +19,7 @@ use super::{State, clock};
 #[derive(Debug, Error)]
 pub enum StateError {
     /// The file is not there or cannot be used.
-    #[error("cannot use the emulated GPUs' state {path}: {error}")]
+    #[error("cannot use the state {path} of the emulated GPUs: {error}")]
     File {
         /// The file.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum StateError {
         error: io::Error,
     },
     /// Made by another version.
-    #[error("the emulated GPUs' state {path} was made by another version of carma: run `carma emu down` and `carma emu up` again")]
+    #[error("the state {path} of the emulated GPUs has another version: run `carma emu down` and `carma emu up` again")]
     Layout {
         /// The file.
         path: PathBuf,
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_is_not_finished_was_never_made() {
+    fn unfinished_changes_are_discarded() {
         let folder = tempfile::tempdir().unwrap();
         let (state, born) = (state(folder.path()), started(std::process::id()).unwrap());
         state.with(|state| state.attach(own(0), born)).unwrap().unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_or_of_another_version_is_refused_and_harms_nobody() {
+    fn truncated_files_and_other_versions_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let (state, file) = (state(folder.path()), folder.path().join("state"));
         let whole = fs::read(&file).unwrap();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_into_it_is_not_trusted() {
+    fn foreign_data_in_the_state_is_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let (state, born) = (state(folder.path()), started(std::process::id()).unwrap());
         state.with(|state| state.attach(own(1), born)).unwrap().unwrap();

@@ -14,7 +14,7 @@ const CONFIGURATION_CHANGED: u64 = 0x100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MigError {
     /// This kind of GPU does not support MIG.
-    #[error("this GPU cannot be cut into instances")]
+    #[error("this GPU cannot be partitioned into instances")]
     Unsupported,
     /// The GPU is whole.
     #[error("MIG is off")]
@@ -26,10 +26,10 @@ pub enum MigError {
     #[error("there is no room for the instance")]
     NoRoom,
     /// This kind of GPU has no such instances.
-    #[error("there is no such kind of instance, or it may not begin there")]
+    #[error("the instance profile is unknown, or cannot start there")]
     NoSuchProfile,
     /// There is no such instance.
-    #[error("there is no such instance")]
+    #[error("no such instance")]
     NoSuchInstance,
 }
 
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_from_under_a_process() {
+    fn instances_in_use_are_not_destroyed() {
         cut("H100-80GB", |state, profiles| {
             let instance = state.create_instance(0, named(profiles, "1g.10gb"), None).unwrap();
             state.create_compute_instance(0, instance).unwrap();

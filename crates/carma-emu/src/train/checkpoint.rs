@@ -32,7 +32,7 @@ pub enum CheckpointError {
         error: io::Error,
     },
     /// It is of another workload.
-    #[error("checkpoint {path} is of {found}, not of {wanted}: give another file")]
+    #[error("checkpoint {path} belongs to {found}, not to {wanted}: give another file")]
     OfAnother {
         /// The file.
         path: PathBuf,
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_read_as_it_was_written_and_only_for_its_workload() {
+    fn a_checkpoint_reads_back_only_for_its_workload() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("job.json");
         assert_eq!(read(&file, "unet_voc").unwrap(), None);
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(read(&file, "unet_voc").unwrap(), Some(checkpoint));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
         let other = read(&file, "bert").unwrap_err().to_string();
-        assert!(other.ends_with("job.json is of unet_voc, not of bert: give another file"), "{other}");
+        assert!(other.ends_with("job.json belongs to unet_voc, not to bert: give another file"), "{other}");
         check(&file).unwrap();
         assert!(
             check(&folder.path().join("nowhere/job.json"))

@@ -75,7 +75,7 @@ impl Job<'_> {
         let began = machine.clock().map_err(CudaError::from)?.0;
         let mut attempt = Attempt::new(self, machine, (self.seed.unwrap_or(drawn), done), began);
         if let Some(file) = self.checkpoint.filter(|_| attempt.is_done()) {
-            writeln!(output, "all training is done by the checkpoint {}", file.display())?;
+            writeln!(output, "the checkpoint {} is complete: nothing to train", file.display())?;
             return Ok(Ended::Finished);
         }
         if done > 0.0 {
@@ -106,7 +106,7 @@ impl Job<'_> {
                 0 => {}
                 signal => {
                     attempt.stop(now, output)?;
-                    writeln!(output, "told to stop by signal {signal} in epoch {}", attempt.epoch())?;
+                    writeln!(output, "stopped by signal {signal} in epoch {}", attempt.epoch())?;
                     if let Some(file) = self.checkpoint {
                         writeln!(output, "checkpoint written to {}", file.display())?;
                     }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sleeps_are_neither_long_nor_busy() {
+    fn sleeps_have_bounded_lengths() {
         let naps = [(30.0, 1000.0), (1e-9, 1.0), (-1.0, 1.0), (1.0, 1.0), (f64::INFINITY, 1.0)].map(|(span, speed)| real_time(span, speed));
         assert_eq!(naps, [Duration::from_millis(30), MIN_SLEEP, MIN_SLEEP, MAX_SLEEP, MAX_SLEEP]);
     }

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_is_told_once_however_seldom_one_looks() {
+    fn each_line_is_printed_once_at_any_poll_rate() {
         let mut progress = Progress::new(200.0, 2, 0.0);
         assert!((progress.next() - 10.0).abs() < 1e-9);
         assert_eq!(lines(&mut progress, 9.0).len(), 0);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_before_is_not_told_again() {
+    fn earlier_progress_is_not_printed_again() {
         let mut progress = Progress::new(200.0, 2, 105.0);
         assert_eq!(progress.epoch(105.0), 2);
         assert_eq!(lines(&mut progress, 111.0), ["epoch 2/2  step 100/1000  loss 1.1684  5.00 steps/s"]);

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_reads_as_pythons() {
+    fn tracebacks_look_like_those_of_python() {
         insta::assert_snapshot!(traceback(&CudaError::Uncorrectable));
         assert!(traceback(&CudaError::NoDevice).ends_with("\nRuntimeError: No CUDA GPUs are available"));
         assert!(traceback(&CudaError::from_code(101)).contains("RuntimeError: CUDA error: invalid device ordinal\nCUDA kernel errors"));

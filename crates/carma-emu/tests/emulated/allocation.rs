@@ -29,7 +29,7 @@ fn used(inventory: &Inventory) -> Vec<u32> {
 }
 
 #[test]
-fn gpus_outside_of_the_allocation_are_left_out_with_the_reason() {
+fn gpus_outside_the_allocation_are_excluded_with_the_reason() {
     let emulated = Emulated::new("4xA100-40GB");
     let all = inventory(&emulated, &[], everything);
     assert_eq!((used(&all), all.left_out.len()), (vec![0, 1, 2, 3], 0));
@@ -44,7 +44,7 @@ fn gpus_outside_of_the_allocation_are_left_out_with_the_reason() {
 }
 
 #[test]
-fn gpus_that_cannot_be_opened_are_left_out_and_not_counted() {
+fn gpus_that_cannot_be_opened_are_excluded() {
     let emulated = Emulated::new("4xA100-40GB");
     let constrained = [("SLURM_JOB_ID", "5"), ("SLURM_JOB_GPUS", "2,3"), ("CUDA_VISIBLE_DEVICES", "0,1")];
     for variables in [&constrained[..], &[]] {
@@ -73,7 +73,7 @@ fn a_gpu_that_is_lost_or_hangs_leaves_the_others_their_numbers_and_names() {
 }
 
 #[test]
-fn of_a_gpu_that_is_cut_some_instances_may_be_given() {
+fn some_instances_of_a_gpu_can_be_allocated() {
     let emulated = Emulated::new("2xA100-40GB");
     emulated.partition(0, &["3g.20gb", "2g.10gb", "1g.5gb"]);
     let driver = Driver::open(Some(&emulated.machine.library()), DEADLINE).unwrap();

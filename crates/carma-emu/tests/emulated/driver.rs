@@ -83,7 +83,7 @@ fn processes_of_all_kinds_are_seen_with_their_memory() {
 }
 
 #[test]
-fn who_works_and_who_only_holds_memory_is_told_apart() {
+fn working_and_idle_processes_are_distinguished() {
     let bench = Bench::new("2xA100-40GB");
     let ask = |gpu: usize| bench.driver.process_activity(&[bench.uuids()[gpu].clone()], LONG).remove(0).1;
     let [works, holds] = [Sleeper::new(), Sleeper::new()];
@@ -127,7 +127,7 @@ fn a_gpu_at_its_limit_of_power_draws_no_more_and_is_slower() {
 }
 
 #[test]
-fn a_call_that_hangs_costs_its_caller_the_deadline_and_the_other_gpus_nothing() {
+fn a_hanging_call_delays_only_its_caller() {
     let bench = Bench::new("3xA100-40GB");
     let (uuids, mut monitor) = (bench.uuids(), Monitor::default());
     monitor.sample(&bench.driver, &uuids);
@@ -142,7 +142,7 @@ fn a_call_that_hangs_costs_its_caller_the_deadline_and_the_other_gpus_nothing() 
         events.iter().map(|event| (event.device.as_ref(), event.incident)).collect::<Vec<_>>(),
         [(Some(&uuids[1]), Incident::Hanging)]
     );
-    // From now on nobody waits for it.
+    // No caller waits for it any more.
     let (observations, events) = monitor.sample(&bench.driver, &uuids);
     assert!(matches!(observations[1].reading, Err(DriverError::Hanging { .. })) && events.is_empty());
     bench.with(|state| fault::clear(state, None));
@@ -151,7 +151,7 @@ fn a_call_that_hangs_costs_its_caller_the_deadline_and_the_other_gpus_nothing() 
 }
 
 #[test]
-fn a_lost_gpu_is_said_once_and_so_is_its_return() {
+fn a_lost_gpu_and_its_recovery_are_reported_once() {
     let bench = Bench::new("2xA100-40GB");
     let (uuids, mut monitor) = (bench.uuids(), Monitor::default());
     monitor.sample(&bench.driver, &uuids);
@@ -167,7 +167,7 @@ fn a_lost_gpu_is_said_once_and_so_is_its_return() {
 }
 
 #[test]
-fn a_gpu_that_hangs_or_is_lost_keeps_no_other_out_of_the_inventory() {
+fn a_hanging_or_lost_gpu_does_not_hide_others() {
     let bench = Bench::new("3xA100-40GB");
     bench.fault(Some(1), None, CallAnswer::Hangs);
     let began = Instant::now();
@@ -175,12 +175,12 @@ fn a_gpu_that_hangs_or_is_lost_keeps_no_other_out_of_the_inventory() {
     assert!(began.elapsed() < 3 * SHORT, "{:?}", began.elapsed());
     assert_eq!(inventory.gpus.iter().map(|gpu| gpu.uuid.clone()).collect::<Vec<_>>(), [bench.uuids()[0].clone(), bench.uuids()[2].clone()]);
     assert!(matches!(&inventory.left_out[..], [gpu] if gpu.index == 1));
-    // Nor does it keep the driver from being asked what concerns no GPU.
+    // Queries that concern no GPU still work.
     assert_eq!(bench.driver.count().unwrap(), 3);
 }
 
 #[test]
-fn gpus_are_found_although_a_lost_one_makes_the_driver_refuse_their_uuids() {
+fn gpus_are_found_without_uuids_beside_a_lost_gpu() {
     let bench = Bench::new("2xA100-40GB");
     bench.emulated.partition(1, &["3g.20gb"]);
     bench.fault(None, Some("nvmlDeviceGetHandleByUUID"), fails("GPU_IS_LOST"));
@@ -193,14 +193,14 @@ fn gpus_are_found_although_a_lost_one_makes_the_driver_refuse_their_uuids() {
 }
 
 #[test]
-fn errors_of_single_calls_are_told_apart() {
+fn errors_of_single_calls_are_distinguished() {
     let bench = Bench::new("1xA100-40GB");
     let read = || Monitor::default().sample(&bench.driver, &bench.uuids()).0.remove(0).reading;
     // What is not supported is absent, what is not permitted too; the rest is still read.
     bench.fault(Some(0), Some("nvmlDeviceGetPowerUsage"), fails("NOT_SUPPORTED"));
     let reading = read().unwrap();
     assert!(reading.power.is_none() && reading.utilisation.is_some());
-    // Nor does a sensor that fails otherwise hide the rest, as long as the GPU is there.
+    // Another failing sensor does not hide the rest, while the GPU is present.
     for code in ["INVALID_ARGUMENT", "LIB_RM_VERSION_MISMATCH", "INSUFFICIENT_RESOURCES", "UNKNOWN"] {
         bench.fault(Some(0), Some("nvmlDeviceGetTemperature"), fails(code));
         let reading = read().unwrap();
@@ -208,7 +208,7 @@ fn errors_of_single_calls_are_told_apart() {
     }
     bench.fault(Some(0), Some("nvmlDeviceGetTemperature"), fails("GPU_IS_LOST"));
     assert!(matches!(read(), Err(DriverError::Lost(_))));
-    // What runs on a GPU is no sensor: nobody may take it for idle.
+    // Processes are not a sensor value: without them, the GPU must not count as idle.
     bench.fault(Some(0), Some("nvmlDeviceGetComputeRunningProcesses_v3"), fails("UNKNOWN"));
     assert!(matches!(read(), Err(DriverError::Call { .. })));
     bench.fault(Some(0), Some("nvmlDeviceGetMemoryInfo_v2"), fails("UNKNOWN"));
@@ -218,17 +218,17 @@ fn errors_of_single_calls_are_told_apart() {
 }
 
 /// Something that the driver reports.
-type Happening = Box<dyn Fn(&Bench)>;
+type DriverReport = Box<dyn Fn(&Bench)>;
 
 #[test]
-fn what_the_driver_reports_arrives_as_events() {
+fn driver_reports_arrive_as_events() {
     let bench = Bench::new("2xA100-40GB,1xRTX-2080Ti-11GB");
     let uuids = bench.uuids();
     let watch = bench.driver.watch(&uuids).unwrap();
     let instances = |bench: &Bench| bench.with(|state| state.set_mig(0, true)).unwrap();
     let strike = |fault: Fault| move |bench: &Bench| bench.inject(&fault);
     let ecc = |corrected| strike(Fault::Ecc { gpu: 1, corrected, count: 1 });
-    let cases: [(Happening, usize, &[Incident]); 6] = [
+    let cases: [(DriverReport, usize, &[Incident]); 6] = [
         (Box::new(strike(Fault::Xid { gpu: 1, code: 31, pid: None })), 1, &[Incident::Xid(Xid(31))]),
         (Box::new(strike(Fault::Xid { gpu: 0, code: 999, pid: None })), 0, &[Incident::Xid(Xid::UNKNOWN)]),
         (Box::new(ecc(true)), 1, &[Incident::EccCorrected]),
@@ -259,7 +259,7 @@ fn a_gpu_that_hangs_keeps_no_other_from_being_watched() {
 }
 
 #[test]
-fn memory_that_belongs_to_nobody_is_seen() {
+fn memory_without_a_process_is_reported() {
     let bench = Bench::new("1xA100-40GB");
     let process = Sleeper::new();
     bench.emulated.attach(training(process.pid(), 0, 3 << 30));
@@ -271,7 +271,7 @@ fn memory_that_belongs_to_nobody_is_seen() {
 }
 
 #[test]
-fn a_driver_updated_under_its_library_is_told_apart_from_none() {
+fn a_version_mismatch_differs_from_a_missing_driver() {
     let bench = Bench::new("1xA100-40GB");
     let open = || Driver::open(Some(&bench.emulated.machine.library()), SHORT);
     bench.fault(None, Some("nvmlInit_v2"), fails("LIB_RM_VERSION_MISMATCH"));
@@ -281,7 +281,7 @@ fn a_driver_updated_under_its_library_is_told_apart_from_none() {
 }
 
 #[test]
-fn a_machine_that_is_taken_down_is_an_error_and_not_an_end() {
+fn removing_the_machine_is_an_error_not_a_crash() {
     let bench = Bench::new("1xA100-40GB");
     let folder = bench.emulated.machine.folder().to_owned();
     let uuids = bench.uuids();

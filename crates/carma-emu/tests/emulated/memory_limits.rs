@@ -45,7 +45,7 @@ fn limits_are_set_read_back_counted_and_cleared() {
 }
 
 #[test]
-fn limits_go_with_their_group() {
+fn limits_end_with_their_group() {
     let group = need!(ControlGroup::new("gone"));
     let path = group.path().to_owned();
     let (emulated, driver, gpu) = machine();
@@ -76,7 +76,7 @@ fn wrong_limits_are_refused_with_nvmls_errors() {
     let refused = driver.set_memory_limits(&gpu, group.path(), MemoryLimits::NONE);
     assert!(matches!(refused, Err(DriverError::NotSupported { .. })), "{refused:?}");
     assert!(!driver.limits_memory(&gpu));
-    // Nor have MIG instances.
+    // MIG instances have none either.
     emulated.machine.set_driver(DriverVersion::R615).unwrap();
     emulated.partition(0, &["3g.20gb"]);
     let instance = emulated.with(|state| state.gpus[0].instances[0].uuid.get().to_owned()).parse().unwrap();

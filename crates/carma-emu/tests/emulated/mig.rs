@@ -68,7 +68,7 @@ fn uuids(state: &MigState) -> Vec<DeviceUuid> {
 }
 
 #[test]
-fn every_kind_of_instance_is_known_by_its_name() {
+fn every_profile_is_found_by_name() {
     let kinds: Vec<&Kind> = Kind::all().iter().collect();
     let server = Server::of(&kinds);
     for (place, kind) in kinds.into_iter().enumerate() {
@@ -88,7 +88,7 @@ fn every_kind_of_instance_is_known_by_its_name() {
 }
 
 #[test]
-fn a_gpu_is_cut_cut_otherwise_and_made_whole() {
+fn a_gpu_is_partitioned_repartitioned_and_joined() {
     let server = Server::new("1xA100-40GB");
     let layout = |state: &MigState| state.instances.iter().map(|instance| instance.profile.to_string()).collect::<Vec<_>>();
     assert_eq!(layout(&server.apply("3g.20gb,3g.20gb").unwrap()), ["3g.20gb", "3g.20gb"]);
@@ -124,11 +124,11 @@ fn a_dry_run_changes_nothing() {
 }
 
 #[test]
-fn what_is_in_use_is_left_alone_and_its_users_are_named() {
+fn instances_in_use_are_kept_and_their_users_reported() {
     let server = Server::new("1xA100-40GB");
     let on_gpu = server.busy(None);
     let refused = server.apply("7x1g.5gb").unwrap_err();
-    assert_eq!(refused.to_string(), format!("the GPU is in use by process {} (sleep): let that end first", on_gpu.pid()));
+    assert_eq!(refused.to_string(), format!("the GPU is in use by process {} (sleep): wait for its end", on_gpu.pid()));
     drop(on_gpu);
     let before = uuids(&until(|| server.apply("2x1g.5gb").ok()));
     let on_second = server.busy(Some(&before[1]));
@@ -143,7 +143,7 @@ fn what_is_in_use_is_left_alone_and_its_users_are_named() {
 }
 
 #[test]
-fn what_fails_half_way_is_undone() {
+fn a_failed_change_is_undone() {
     let server = Server::new("1xA100-40GB");
     let before = server.apply("3g.20gb,3g.20gb").unwrap();
     let places = |state: &MigState| state.instances.iter().map(|instance| (instance.profile, instance.placement)).collect::<Vec<_>>();
@@ -173,7 +173,7 @@ fn what_fails_half_way_is_undone() {
 }
 
 #[test]
-fn an_instance_that_something_keeps_open_stays_whole() {
+fn an_open_instance_is_kept() {
     let server = Server::new("1xA100-40GB");
     server.apply("3g.20gb").unwrap();
     server.fault("nvmlGpuInstanceDestroy", 19);
@@ -183,7 +183,7 @@ fn an_instance_that_something_keeps_open_stays_whole() {
 }
 
 #[test]
-fn rights_and_kinds_that_are_missing_are_named() {
+fn missing_rights_and_profiles_are_reported() {
     let server = Server::new("1xA100-40GB,1xV100-32GB");
     for call in ["nvmlDeviceSetMigMode", "nvmlDeviceCreateGpuInstanceWithPlacement"] {
         server.fault(call, 4);
@@ -193,7 +193,7 @@ fn rights_and_kinds_that_are_missing_are_named() {
     }
     let error = apply(&server.driver, &server.gpu(1), &"7x1g.5gb".parse().unwrap()).unwrap_err();
     assert!(matches!(error, MigError::Plan(PlanError::Unsupported)), "{error}");
-    // Who is not root sees the devices, but not where they are.
+    // Other users than root see the devices, but not their placement.
     let all = server.apply("4g.20gb,2g.10gb,1g.5gb").unwrap();
     server.fault("nvmlDeviceGetGpuInstances", 4);
     let mut seen = list(&server.driver, &server.gpu(0)).unwrap();
@@ -221,9 +221,9 @@ fn gpus_of_a_server_are_as_close_as_their_links() {
     assert_eq!(links_of(&Server::new("4xA100-40GB"), &[2, 3]), [(2, 3, Link::NvLink(4))]);
 }
 
-/// Whatever layouts are asked for one after the other: each is there afterwards or nothing has changed, and instances never overlap.
+/// For any sequence of layouts: each is applied completely or nothing changes, and instances never overlap.
 #[test]
-fn any_sequence_of_layouts_leaves_a_sound_gpu() {
+fn any_sequence_of_layouts_is_consistent() {
     // One GPU of each kind that can be cut, for all sequences: making machines takes longer than cutting GPUs.
     let kinds: Vec<&Kind> = Kind::all().iter().filter(|kind| !kind.mig.is_empty()).collect();
     let server = Server::of(&kinds);
@@ -242,7 +242,7 @@ fn any_sequence_of_layouts_leaves_a_sound_gpu() {
                 Ok(state) => {
                     prop_assert_eq!(&state, &after);
                     prop_assert_eq!(Layout::new(after.instances.iter().map(|instance| instance.profile).collect()), layout);
-                    // What is kept is kept whole: an instance that was there with the same number, place and kind has its UUID still.
+                    // Kept instances are unchanged: an instance with the same number, place and profile has the same UUID.
                     let known = |state: &MigState| state.instances.iter().map(|instance| (instance.placement, instance.profile)).collect::<Vec<_>>();
                     let (old, new) = (known(&before), known(&after));
                     for (index, instance) in new.iter().enumerate() {

@@ -16,7 +16,7 @@ fn not_supported<T>(answer: &Result<T, NvmlError>) -> bool {
 }
 
 #[test]
-fn every_number_is_the_states() {
+fn every_number_comes_from_the_state() {
     for kind in ["A100-40GB", "H100-80GB", "V100-16GB", "P100-16GB", "RTX-3090-24GB"] {
         let emulated = Emulated::new(&format!("2x{kind}"));
         let (nvml, job) = (emulated.nvml(), Sleeper::new());
@@ -78,7 +78,7 @@ fn every_number_is_the_states() {
 }
 
 #[test]
-fn energy_is_counted_in_the_machines_time() {
+fn energy_uses_the_emulated_time() {
     let emulated = Emulated::new("1xV100-16GB,1xP100-16GB");
     let nvml = emulated.nvml();
     let millijoules = || emulated.with(|state| state.gpus[0].engine.joules * 1000.0);

@@ -1,4 +1,4 @@
-//! Events reach those who asked for them, and nobody else.
+//! Events reach only their subscribers.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn events_come_in_order_for_what_is_registered_from_then_on() {
 }
 
 #[test]
-fn a_waiter_is_woken_by_what_happens_meanwhile() {
+fn a_waiting_call_returns_with_the_next_event() {
     let emulated = Emulated::new("1xA100-40GB");
     let nvml = emulated.nvml();
     let device = nvml.device_by_index(0).unwrap();
@@ -54,7 +54,7 @@ fn a_waiter_is_woken_by_what_happens_meanwhile() {
 }
 
 #[test]
-fn a_lost_gpu_says_why_and_then_that_it_is_lost() {
+fn a_lost_gpu_reports_the_xid_and_then_the_loss() {
     let emulated = Emulated::new("1xA100-40GB");
     let nvml = emulated.nvml();
     let device = nvml.device_by_index(0).unwrap();

@@ -47,7 +47,7 @@ fn a_call_answers_the_error_that_is_set_for_it() {
 }
 
 #[test]
-fn a_call_hangs_for_as_long_as_it_is_told_and_the_others_do_not() {
+fn only_the_configured_call_hangs() {
     let emulated = Emulated::new("2xA100-40GB");
     let nvml = emulated.nvml();
     let [first, second] = [0, 1].map(|gpu| nvml.device_by_index(gpu).unwrap());
@@ -80,10 +80,10 @@ fn without_a_machine_no_driver_is_loaded() {
 }
 
 #[test]
-fn a_spoilt_state_ends_no_program() {
+fn a_damaged_state_crashes_no_program() {
     let emulated = Emulated::new("1xT4-16GB");
     let nvml = emulated.nvml();
-    // More processes than there is room for: none of them is there when somebody looks for them.
+    // More processes than there is room for: none of them is listed.
     emulated.with(|state| state.header.contexts = u32::MAX - 7);
     let device = nvml.device_by_index(0).unwrap();
     until(|| (device.running_compute_processes_count().unwrap() == 0).then_some(()));

@@ -12,7 +12,7 @@ const METRICS: [GpmMetricId; 5] =
     [GpmMetricId::SmUtil, GpmMetricId::SmOccupancy, GpmMetricId::DramBwUtil, GpmMetricId::GraphicsUtil, GpmMetricId::AnyTensorUtil];
 
 #[test]
-fn counters_are_the_states_levels_in_percent() {
+fn counters_are_the_levels_of_the_state_in_percent() {
     let emulated = Emulated::new("1xH100-80GB,1xA100-40GB");
     let (nvml, job) = (emulated.nvml(), Sleeper::new());
     let device = nvml.device_by_index(0).unwrap();

@@ -59,7 +59,7 @@ fn each_list_holds_its_kind_of_processes() {
 #[expect(unsafe_code, reason = "nobody wraps these versions any more")]
 fn earlier<T: Copy>(device: &Device<'_>, call: &str, empty: T, read: impl Fn(&T) -> (u32, u64)) -> Vec<(u32, u64)> {
     type List<T> = unsafe extern "C" fn(nvmlDevice_t, *mut c_uint, *mut T) -> nvmlReturn_t;
-    // SAFETY: the symbol has this type, and there is room for as many entries as it is told.
+    // SAFETY: the symbol has this type, and the buffer has room for the given number of entries.
     unsafe {
         let list = device.nvml().lib().__library.get::<List<T>>(call.as_bytes()).unwrap();
         let mut count = 0;
@@ -73,7 +73,7 @@ fn earlier<T: Copy>(device: &Device<'_>, call: &str, empty: T, read: impl Fn(&T)
 }
 
 #[test]
-fn what_processes_do_adds_up_to_what_the_gpu_does() {
+fn process_utilisation_sums_to_that_of_the_gpu() {
     let emulated = Emulated::new("1xA100-40GB");
     let nvml = emulated.nvml();
     let device = nvml.device_by_index(0).unwrap();
@@ -92,7 +92,7 @@ fn what_processes_do_adds_up_to_what_the_gpu_does() {
 }
 
 #[test]
-fn a_thousand_processes_come_and_go_without_a_trace() {
+fn a_thousand_processes_leave_no_trace() {
     let emulated = Emulated::new("4xA100-40GB");
     let nvml = emulated.nvml();
     for round in 0..20 {
@@ -105,7 +105,7 @@ fn a_thousand_processes_come_and_go_without_a_trace() {
         assert_eq!(device.running_compute_processes_count().unwrap(), 13);
         assert_eq!(device.memory_info().unwrap().used, 13 * (round + 1) * 10 * MIB);
         drop(processes);
-        // They are taken off within milliseconds of somebody looking.
+        // They are removed within milliseconds of a call.
         let patience = Instant::now() + Duration::from_secs(20);
         while (0..4).any(|gpu| nvml.device_by_index(gpu).unwrap().running_compute_processes_count().unwrap() > 0) {
             assert!(Instant::now() < patience, "processes that are gone stay in the lists");

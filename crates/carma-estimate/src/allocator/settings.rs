@@ -51,9 +51,7 @@ pub enum SettingsError {
         expected: &'static str,
     },
     /// An unknown key.
-    #[error(
-        "the allocator has no setting `{0}` that changes how much is reserved (known: expandable_segments, max_split_size_mb, garbage_collection_threshold)"
-    )]
+    #[error("unknown allocator setting `{0}` (known: expandable_segments, max_split_size_mb, garbage_collection_threshold)")]
     Unknown(String),
 }
 

@@ -7,7 +7,7 @@ use crate::history::Signature;
 
 /// How alike the runs of a group are, most alike first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Likeness {
+pub enum Similarity {
     /// The same command line.
     Command,
     /// The same apart from seeds, names and folders.
@@ -22,7 +22,7 @@ pub enum Likeness {
     User,
 }
 
-impl Likeness {
+impl Similarity {
     /// All, most alike first.
     pub const ALL: [Self; 6] = [Self::Command, Self::Settings, Self::Numbers, Self::Model, Self::Program, Self::User];
 
@@ -44,7 +44,7 @@ impl Likeness {
     }
 }
 
-impl fmt::Display for Likeness {
+impl fmt::Display for Similarity {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Command => "of this command",
@@ -77,7 +77,7 @@ pub struct Request<'a> {
 /// The groups of a job, and how much work it does in units that its command line names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Groups {
-    /// In the order of [`Likeness::ALL`]; unset: it has no such group.
+    /// In the order of [`Similarity::ALL`]; unset: it has no such group.
     pub(super) keys: [Option<Signature>; 6],
     /// Epochs or steps, if it says so.
     pub(super) units: Option<f64>,
@@ -166,7 +166,7 @@ impl Groups {
     /// ```
     pub fn of(request: &Request<'_>) -> Self {
         let words = Word::read(request.words);
-        let key = |likeness: Likeness, parts: Vec<String>| {
+        let key = |likeness: Similarity, parts: Vec<String>| {
             let parts: Vec<String> = std::iter::once(format!("{likeness:?}")).chain(parts).collect();
             let key = Signature::of_command(&parts, request.directory.as_ref()).on_gpus(request.gpus);
             if request.shared { key } else { key.of_user(request.user) }
@@ -192,20 +192,20 @@ impl Groups {
         let program = words.iter().take(program).map(|word| word.value.to_owned()).collect();
         let user = Signature::of_command(&[], "".as_ref()).on_gpus(request.gpus).of_user(request.user);
         let keys = [
-            Some(key(Likeness::Command, request.words.to_vec())),
-            Some(key(Likeness::Settings, words.iter().flat_map(without_incidents).collect())),
-            Some(key(Likeness::Numbers, words.iter().flat_map(without_numbers).collect())),
-            model.map(|model| key(Likeness::Model, model)),
-            Some(key(Likeness::Program, program)),
+            Some(key(Similarity::Command, request.words.to_vec())),
+            Some(key(Similarity::Settings, words.iter().flat_map(without_incidents).collect())),
+            Some(key(Similarity::Numbers, words.iter().flat_map(without_numbers).collect())),
+            model.map(|model| key(Similarity::Model, model)),
+            Some(key(Similarity::Program, program)),
             Some(user),
         ];
         Self { keys, units: words.iter().find_map(Word::work) }
     }
 
     /// The likeness of two jobs; unset: they have nothing in common.
-    pub fn closest_in_common(&self, other: &Self) -> Option<Likeness> {
+    pub fn closest_in_common(&self, other: &Self) -> Option<Similarity> {
         let common = self.keys.iter().zip(&other.keys).position(|(one, other)| one.is_some() && one == other);
-        common.map(|place| Likeness::ALL[place])
+        common.map(|place| Similarity::ALL[place])
     }
 }
 
@@ -219,15 +219,15 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_alike_by_what_differs_between_their_command_lines() {
+    fn similarity_depends_on_the_differences_of_command_lines() {
         let line = "python train.py --model resnet50 --epochs 10 --seed 1 --lr=0.1 -v";
         for (other, likeness) in [
-            (line, Likeness::Command),
-            ("python train.py --model resnet50 --epochs 20 --seed 2 --lr=0.1 -v", Likeness::Settings),
-            ("python train.py --model resnet50 --epochs 10 --seed 1 --lr=0.2 -v", Likeness::Numbers),
-            ("torchrun other.py --arch resnet50", Likeness::Model),
-            ("python train.py --model vgg16", Likeness::Program),
-            ("sleep 10", Likeness::User),
+            (line, Similarity::Command),
+            ("python train.py --model resnet50 --epochs 20 --seed 2 --lr=0.1 -v", Similarity::Settings),
+            ("python train.py --model resnet50 --epochs 10 --seed 1 --lr=0.2 -v", Similarity::Numbers),
+            ("torchrun other.py --arch resnet50", Similarity::Model),
+            ("python train.py --model vgg16", Similarity::Program),
+            ("sleep 10", Similarity::User),
         ] {
             assert_eq!(groups(line).closest_in_common(&groups(other)), Some(likeness), "{other}");
         }
@@ -251,7 +251,7 @@ mod tests {
         let words = ["python".to_owned(), "train.py".to_owned()];
         let of = |user, shared| Groups::of(&Request { words: &words, directory: "/project", model: None, gpus: 1, user, shared });
         assert_eq!(of(1, false).closest_in_common(&of(2, false)), None);
-        assert_eq!(of(1, true).closest_in_common(&of(2, true)), Some(Likeness::Command));
+        assert_eq!(of(1, true).closest_in_common(&of(2, true)), Some(Similarity::Command));
         let (ours, theirs) = (of(1, true).keys[5], of(2, true).keys[5]);
         assert_ne!(ours, theirs, "how long other jobs of a user take says nothing about those of another");
     }

@@ -89,7 +89,7 @@ fn seconds(logarithm: f64) -> Seconds {
     Seconds::new(logarithm.min(25.0).exp()).unwrap_or_default()
 }
 
-/// The share of a normal distribution below so many standard deviations; at most 1e-7 off (Abramowitz and Stegun 26.2.17).
+/// The share of a normal distribution below this many standard deviations; at most 1e-7 off (Abramowitz and Stegun 26.2.17).
 fn probability(deviations: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * deviations.abs());
     let polynomial = t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_left_is_in_order_and_never_negative(
+        fn the_remaining_time_is_ordered_and_not_negative(
             median in 1_u64..1_000_000, spread in 0.0..3.0, passed in 0_u64..10_000_000, low in 0.0..1.0, high in 0.0..1.0,
         ) {
             let (length, passed) = (Length::new(Seconds::from_secs(median), spread), Seconds::from_secs(passed));
@@ -133,7 +133,7 @@ mod tests {
         }
 
         #[test]
-        fn two_findings_are_surer_than_one(
+        fn two_estimates_are_more_certain_than_one(
             first in 1_u64..1_000_000, second in 1_u64..1_000_000, spreads in (0.01..3.0, 0.01..3.0),
         ) {
             let (first, second) = (Length::new(Seconds::from_secs(first), spreads.0), Length::new(Seconds::from_secs(second), spreads.1));

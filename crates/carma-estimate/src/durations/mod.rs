@@ -15,7 +15,7 @@ use std::collections::{HashMap, VecDeque};
 
 use carma_core::{Seconds, mean};
 
-pub use groups::{Groups, Likeness, Request, epochs};
+pub use groups::{Groups, Request, Similarity, epochs};
 pub use length::Length;
 pub use table::DurationsError;
 
@@ -24,7 +24,7 @@ use length::logarithm;
 
 /// Maximum number of runs that a group keeps; the oldest are dropped.
 const MOST_RUNS: usize = 64;
-/// So many runs does the usual spread of a group weigh as much as.
+/// The weight of the usual spread of a group, in runs.
 const RUNS_OF_USUAL_SPREAD: f64 = 4.0;
 
 /// The length of a run.
@@ -40,7 +40,7 @@ pub struct Expected {
     /// How long it takes when alone.
     pub length: Length,
     /// The closest group with runs.
-    pub likeness: Likeness,
+    pub likeness: Similarity,
     /// Their number.
     pub runs: usize,
 }
@@ -89,7 +89,7 @@ impl Durations {
     /// How long a job should take when alone; unset: its user has run nothing yet.
     pub fn expected(&self, groups: &Groups) -> Option<Expected> {
         let mut expected: Option<Expected> = None;
-        for (likeness, key) in Likeness::ALL.into_iter().zip(groups.keys).rev() {
+        for (likeness, key) in Similarity::ALL.into_iter().zip(groups.keys).rev() {
             let Some(runs) = key.and_then(|key| self.groups.get(&key)) else { continue };
             let length = shrunk(&logarithms(runs, likeness, groups.units), likeness.usual_spread(), expected.map(|before| before.length));
             expected = Some(Expected { length, likeness, runs: runs.len() });
@@ -106,8 +106,8 @@ impl Expected {
     }
 }
 
-/// The logarithms of lengths, as they would be for so many units of work.
-fn logarithms(runs: &VecDeque<Run>, likeness: Likeness, units: Option<f64>) -> Vec<f64> {
+/// The logarithms of lengths, scaled to this many units of work.
+fn logarithms(runs: &VecDeque<Run>, likeness: Similarity, units: Option<f64>) -> Vec<f64> {
     let scale = |run: &Run| units.zip(run.units).filter(|_| likeness.scales()).map_or(0.0, |(wanted, had)| (wanted / had).ln());
     runs.iter().map(|run| logarithm(run.seconds) + scale(run)).collect()
 }
@@ -145,9 +145,9 @@ mod tests {
     fn the_closest_runs_count_most() {
         let durations = after(&[("a.py --lr 1", 100), ("a.py --lr 2", 110), ("b.py --lr 1", 10_000), ("a.py --lr 1 --seed 3", 105)]);
         let of = |line| durations.expected(&groups(line)).unwrap();
-        assert_eq!(of("a.py --lr 1").likeness, Likeness::Command);
+        assert_eq!(of("a.py --lr 1").likeness, Similarity::Command);
         assert!((95.0..125.0).contains(&of("a.py --lr 1").length.median().get()), "{:?}", of("a.py --lr 1"));
-        assert_eq!(of("a.py --lr 9").likeness, Likeness::Numbers);
+        assert_eq!(of("a.py --lr 9").likeness, Similarity::Numbers);
         assert!(of("a.py --lr 9").length.spread() > of("a.py --lr 1").length.spread());
         assert_eq!(of("c.py").source(), "4 earlier runs of this user");
         assert!(of("c.py").length.spread() > 1.0, "that says next to nothing");
@@ -157,13 +157,13 @@ mod tests {
     fn twice_the_epochs_take_twice_as_long() {
         let durations = after(&[("a.py --epochs 10", 1000), ("a.py --epochs 10", 1020)]);
         let expected = durations.expected(&groups("a.py --epochs 20")).unwrap();
-        assert_eq!(expected.likeness, Likeness::Settings);
+        assert_eq!(expected.likeness, Similarity::Settings);
         assert!((1800.0..2200.0).contains(&expected.length.median().get()), "{expected:?}");
     }
 
     proptest! {
         #[test]
-        fn the_expectation_lies_between_what_was_seen(lengths in proptest::collection::vec(10_u64..100_000, 1..20)) {
+        fn the_expected_value_lies_between_the_observations(lengths in proptest::collection::vec(10_u64..100_000, 1..20)) {
             let runs: Vec<(&str, u64)> = lengths.iter().map(|seconds| ("a.py", *seconds)).collect();
             let median = after(&runs).expected(&groups("a.py")).unwrap().length.median().get();
             let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
@@ -171,13 +171,13 @@ mod tests {
         }
 
         #[test]
-        fn runs_that_agree_make_it_surer(seconds in 10_u64..100_000, count in 1_usize..20) {
+        fn agreeing_runs_increase_the_certainty(seconds in 10_u64..100_000, count in 1_usize..20) {
             let spread = |count| after(&vec![("a.py", seconds); count]).expected(&groups("a.py")).unwrap().length.spread();
             prop_assert!(spread(count + 1) < spread(count));
         }
 
         #[test]
-        fn a_table_keeps_what_is_expected(lengths in proptest::collection::vec((0_usize..4, 10_u64..100_000), 1..30)) {
+        fn tables_keep_the_expectation(lengths in proptest::collection::vec((0_usize..4, 10_u64..100_000), 1..30)) {
             let lines = ["a.py --epochs 3", "a.py --epochs 4", "b.py", "c.py --model x"];
             let durations = after(&lengths.iter().map(|(line, seconds)| (lines[*line], *seconds)).collect::<Vec<_>>());
             let mut table = Vec::new();

@@ -2,12 +2,12 @@
 
 use crate::training::{Parallel, Precision};
 
-use super::{Answer, Question, Unanswered};
+use super::{Answer, NoAnswer, Question};
 
 const MIB: u64 = 1 << 20;
 
 /// Horus: activations, parameters and gradients of every sample in four-byte floats, plus 800 MiB for the framework.
-pub(super) fn horus(question: &Question<'_>) -> Result<Answer, Unanswered> {
+pub(super) fn horus(question: &Question<'_>) -> Result<Answer, NoAnswer> {
     let model = question.model()?;
     let (activations, parameters, batch) = (model.activations(), model.parameters(), question.training.batch);
     let floats = activations.saturating_mul(batch).saturating_add(parameters).saturating_add(batch.saturating_mul(parameters));
@@ -16,7 +16,7 @@ pub(super) fn horus(question: &Question<'_>) -> Result<Answer, Unanswered> {
 }
 
 /// DeepSpeed's helper: model states per rank by `ZeRO` stage, with Adam.
-pub(super) fn zero(question: &Question<'_>) -> Result<Answer, Unanswered> {
+pub(super) fn zero(question: &Question<'_>) -> Result<Answer, NoAnswer> {
     let model = question.model()?;
     let parameters = model.parameters();
     let per = |bytes: u64| parameters.saturating_mul(bytes);

@@ -4,16 +4,16 @@
 use crate::model::{Layer, LayerKind, Model, Normalisation};
 use crate::training::{Optimizer, Parallel, Training};
 
-use super::{Answer, Question, Unanswered};
+use super::{Answer, NoAnswer, Question};
 
 /// Tensors of at least this size get their own pages.
 const PAGE: u64 = 2 << 20;
 
-pub(super) fn estimate(question: &Question<'_>) -> Result<Answer, Unanswered> {
+pub(super) fn estimate(question: &Question<'_>) -> Result<Answer, NoAnswer> {
     let model = question.model()?;
     let training = question.training;
     if !model.layers.iter().any(|layer| layer.kind == LayerKind::Embedding) {
-        return Err(Unanswered::LanguageModelsOnly);
+        return Err(NoAnswer::LanguageModelsOnly);
     }
     let states = states(model, training);
     let batch = match training.parallel {

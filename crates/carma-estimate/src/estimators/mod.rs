@@ -99,7 +99,7 @@ impl Estimator {
     }
 
     /// Estimates, or says which input is missing.
-    pub fn estimate(self, question: &Question<'_>) -> Result<Answer, Unanswered> {
+    pub fn estimate(self, question: &Question<'_>) -> Result<Answer, NoAnswer> {
         match self {
             Self::Static => replayed::from_graph(question),
             Self::DryRun => replayed::from_recording(question),
@@ -140,8 +140,8 @@ pub struct Question<'job> {
 }
 
 impl<'job> Question<'job> {
-    fn model(&self) -> Result<&'job Model, Unanswered> {
-        self.model.filter(|model| !model.layers.is_empty()).ok_or(Unanswered::NeedsModel)
+    fn model(&self) -> Result<&'job Model, NoAnswer> {
+        self.model.filter(|model| !model.layers.is_empty()).ok_or(NoAnswer::NeedsModel)
     }
 }
 
@@ -166,7 +166,7 @@ impl Answer {
 
 /// Why an estimator cannot answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unanswered {
+pub enum NoAnswer {
     /// No description.
     #[error("needs a description of the model")]
     NeedsModel,

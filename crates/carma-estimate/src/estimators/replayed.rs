@@ -5,9 +5,9 @@ use crate::stack::Allocation;
 use crate::synthesis;
 use crate::trace::{Event, Replay, Replayer, replay};
 
-use super::{Answer, Question, Unanswered, convolves, growth};
+use super::{Answer, NoAnswer, Question, convolves, growth};
 
-pub(super) fn from_graph(question: &Question<'_>) -> Result<Answer, Unanswered> {
+pub(super) fn from_graph(question: &Question<'_>) -> Result<Answer, NoAnswer> {
     let model = question.model()?;
     if question.stack.allocation == Allocation::Growth {
         return Ok(growth::estimate(model, question));
@@ -25,7 +25,7 @@ pub(super) fn from_graph(question: &Question<'_>) -> Result<Answer, Unanswered> 
     Ok(replayed(run, question, question.stack.context_bytes(convolves(model))))
 }
 
-pub(super) fn from_recording(question: &Question<'_>) -> Result<Answer, Unanswered> {
+pub(super) fn from_recording(question: &Question<'_>) -> Result<Answer, NoAnswer> {
     let events = busiest(question)?;
     let convolves = events.iter().any(|event| matches!(event, Event::Convolution(_)));
     let run = |settings| replay(events.iter().copied(), settings, question.stack);
@@ -33,19 +33,19 @@ pub(super) fn from_recording(question: &Question<'_>) -> Result<Answer, Unanswer
 }
 
 /// Peak of a fake-tensor run: without optimizer, allocator and context.
-pub(super) fn live_peak(question: &Question<'_>) -> Result<Answer, Unanswered> {
+pub(super) fn live_peak(question: &Question<'_>) -> Result<Answer, NoAnswer> {
     let peak = replay(busiest(question)?.iter().copied(), AllocatorSettings::default(), question.stack);
     Ok(Answer::plain(peak.map_or(u64::MAX, |peak| peak.peak_tensors_before_optimizer)))
 }
 
 /// The device with the highest need.
-fn busiest<'job>(question: &Question<'job>) -> Result<&'job [Event], Unanswered> {
-    let devices = &question.recording.ok_or(Unanswered::NeedsRecording)?.devices;
+fn busiest<'job>(question: &Question<'job>) -> Result<&'job [Event], NoAnswer> {
+    let devices = &question.recording.ok_or(NoAnswer::NeedsRecording)?.devices;
     let peak = |events: &&Vec<Event>| {
         replay(events.iter().copied(), AllocatorSettings::default(), question.stack).map_or(0, |found| found.peak_reserved)
     };
     let busiest = if devices.len() == 1 { devices.first() } else { devices.iter().max_by_key(peak) };
-    busiest.map(Vec::as_slice).ok_or(Unanswered::NeedsRecording)
+    busiest.map(Vec::as_slice).ok_or(NoAnswer::NeedsRecording)
 }
 
 /// Replays within the GPU's memory. If that is not enough, replays without a limit to find the need.

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_to_one_gpu() {
+    fn each_name_finds_one_gpu() {
         let mut names: Vec<String> =
             Gpu::known().iter().flat_map(|gpu| std::iter::once(&gpu.name).chain(&gpu.also)).map(|name| plain(name)).collect();
         assert!(names.len() > 40);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_lead_to_none() {
+    fn unknown_names_find_no_gpu() {
         assert_eq!(Gpu::named("RTX 40600"), None);
         assert_eq!(Gpu::named(""), None);
     }

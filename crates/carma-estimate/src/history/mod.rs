@@ -50,7 +50,7 @@ pub enum RunEnd {
 
 /// Expectation from earlier runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Recalled {
+pub struct HistoryEstimate {
     /// The highest peak of all runs.
     pub memory: MiB,
     /// An upper bound; more runs make it tighter.
@@ -101,7 +101,7 @@ impl History {
     }
 
     /// Expectation from completed runs of a job, if any.
-    pub fn recall(&self, signature: &Signature) -> Option<Recalled> {
+    pub fn recall(&self, signature: &Signature) -> Option<HistoryEstimate> {
         let runs: Vec<&Measured> = self.runs.get(signature)?.iter().filter(|run| run.end == RunEnd::Completed).collect();
         let memory = runs.iter().map(|run| run.memory).max()?;
         let margin = (memory.0 as f64 * MARGIN).max(LEAST_MARGIN) / (runs.len() as f64).sqrt();
@@ -109,7 +109,7 @@ impl History {
         let interference = factor(|seen| seen.pressure).zip(factor(|seen| seen.sensitivity));
         let share =
             |metric: Metric| median(runs.iter().filter_map(|run| run.utilisation[metric].map(Fraction::get))).map(Fraction::clamped);
-        Some(Recalled {
+        Some(HistoryEstimate {
             memory,
             memory_upper: memory + MiB(margin.ceil() as u64),
             utilisation: Utilisation::from_fn(share),

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_are_told_from_parameter_counts() {
+    fn filters_follow_from_parameter_counts() {
         assert_eq!(found(9_408, 3, 64), Some(([7, 7], 1, false)));
         assert_eq!(found(1_792, 3, 64), Some(([3, 3], 1, true)));
         assert_eq!(found(288, 32, 32), Some(([3, 3], 32, false)));

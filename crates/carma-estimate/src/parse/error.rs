@@ -64,7 +64,7 @@ pub enum Problem {
     #[error("{0}")]
     Missing(String),
     /// No layers.
-    #[error("there is no layer in it: print the whole model")]
+    #[error("it contains no layer: print the whole model")]
     Empty,
     /// Not JSON or TOML, or not of the expected form.
     #[error("{0}")]

@@ -43,7 +43,7 @@ impl Keys<'_> {
     fn size(&self, names: &[&str]) -> Result<u64, ParseError> {
         self.number(names).filter(|&size| size > 0).ok_or_else(|| {
             let wanted = names.first().copied().unwrap_or_default();
-            Problem::Missing(format!("{wanted} is missing or no whole number above 0: is this the config.json of a transformer?"))
+            Problem::Missing(format!("{wanted} is missing or not a whole number above 0: is this the config.json of a transformer?"))
                 .at_line(1)
         })
     }

@@ -19,7 +19,7 @@ pub(super) enum Role {
     Attention,
     /// Concatenates branches; the last branch begins with an average pool without a module.
     PooledBranches,
-    /// Concatenates branches, two of which fork at their end (`InceptionE` of torchvision).
+    /// Concatenates branches; two of them fork at their end (`InceptionE` of torchvision).
     ForkedBranches,
     /// Concatenates branches.
     Branches,

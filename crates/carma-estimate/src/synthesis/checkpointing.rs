@@ -5,14 +5,14 @@ use std::ops::Range;
 use crate::model::{Model, Source};
 use crate::trace::Event;
 
-use super::{Made, Synthesis};
+use super::{LayerOutput, Synthesis};
 
 /// A block to recompute.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     pub(super) layers: Range<usize>,
     /// Layers outside the block that it reads, with their outputs.
-    inputs: Vec<(usize, Made)>,
+    inputs: Vec<(usize, LayerOutput)>,
 }
 
 /// Runs of layers that belong to the same block.
@@ -45,7 +45,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
     }
 
     fn forward_without_keeping(&mut self, layers: Range<usize>) {
-        let mut inputs: Vec<(usize, Made)> = Vec::new();
+        let mut inputs: Vec<(usize, LayerOutput)> = Vec::new();
         for &source in layers.clone().flat_map(|position| &self.model.layers[position].inputs) {
             if let Source::Layer(before) = source
                 && before < layers.start

@@ -6,7 +6,7 @@ use crate::model::{ElementType, Layer, LayerKind, Normalisation, Reshaping, Sour
 use crate::trace::{Convolution, Direction, Event, Purpose, StorageId};
 
 use super::saving::{Saving, saving};
-use super::{Made, Synthesis};
+use super::{LayerOutput, Synthesis};
 
 impl<F: FnMut(Event)> Synthesis<'_, F> {
     /// Runs layers in order; `saving` is off in the first pass over a checkpointed block.
@@ -22,7 +22,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         let keep = keep && self.differentiable[position];
         let begin = self.saved.len() as u32;
         let made = match self.alias(layer) {
-            Some(made) => Made { storage: self.tape.hold(made.storage), ..made },
+            Some(made) => LayerOutput { storage: self.tape.hold(made.storage), ..made },
             None => self.compute(layer, keep),
         };
         let mut rule = saving(&layer.kind, layer.in_place, self.training.fusion);
@@ -37,7 +37,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
     }
 
     /// The storage that a layer's output shares with its first input, if any.
-    fn alias(&self, layer: &Layer) -> Option<Made> {
+    fn alias(&self, layer: &Layer) -> Option<LayerOutput> {
         let elementwise = matches!(layer.kind, LayerKind::Activation(_) | LayerKind::Dropout { .. });
         let no_dropout = matches!(layer.kind, LayerKind::Dropout { probability } if probability == 0.0);
         let shares =
@@ -45,7 +45,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         shares.then(|| layer.inputs.first().and_then(|&source| self.source(source))).flatten()
     }
 
-    fn compute(&mut self, layer: &Layer, keep: bool) -> Made {
+    fn compute(&mut self, layer: &Layer, keep: bool) -> LayerOutput {
         let element = layer.element.unwrap_or_else(|| self.element_of(layer));
         let elements = layer.output.elements(self.batch);
         let mut casts: Vec<StorageId> = Vec::new();
@@ -69,7 +69,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
                 self.tape.release(cast);
             }
         }
-        Made { storage, element }
+        LayerOutput { storage, element }
     }
 
     /// Automatic mixed precision uses half-precision copies of the weights and of full-precision inputs.
@@ -85,7 +85,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         }
     }
 
-    fn keep(&mut self, layer: &Layer, made: Made, rule: Saving) {
+    fn keep(&mut self, layer: &Layer, made: LayerOutput, rule: Saving) {
         let elements = layer.output.elements(self.batch);
         let half = self.is_half(&layer.kind);
         if rule.inputs {

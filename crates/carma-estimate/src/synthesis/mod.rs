@@ -54,7 +54,7 @@ struct Gradient {
 
 /// A tensor that a layer has produced.
 #[derive(Debug, Clone, Copy)]
-struct Made {
+struct LayerOutput {
     storage: StorageId,
     element: ElementType,
 }
@@ -71,8 +71,8 @@ struct Synthesis<'model, F> {
     last_reader: Vec<usize>,
     /// Whether gradients flow to each layer's output.
     differentiable: Vec<bool>,
-    inputs: Vec<Made>,
-    made: Vec<Option<Made>>,
+    inputs: Vec<LayerOutput>,
+    made: Vec<Option<LayerOutput>>,
     /// Storages saved for the backward pass: the range of each layer in `saved`.
     saved: Vec<StorageId>,
     saved_of: Vec<(u32, u32)>,
@@ -179,11 +179,11 @@ impl<'model, F: FnMut(Event)> Synthesis<'model, F> {
             let element = input.element.unwrap_or(self.training.precision.weights());
             let bytes = input.shape.elements(self.training.batch).saturating_mul(element.bytes());
             let storage = self.tape.allocate(bytes, Purpose::Inputs);
-            self.inputs.push(Made { storage, element });
+            self.inputs.push(LayerOutput { storage, element });
         }
     }
 
-    fn source(&self, source: Source) -> Option<Made> {
+    fn source(&self, source: Source) -> Option<LayerOutput> {
         match source {
             Source::Input(number) => self.inputs.get(number).copied(),
             Source::Layer(position) => self.made.get(position).copied().flatten(),

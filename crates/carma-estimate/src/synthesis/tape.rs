@@ -30,7 +30,7 @@ impl<F: FnMut(Event)> Tape<F> {
     /// Drops a reference; the last one frees the storage.
     pub(super) fn release(&mut self, storage: StorageId) {
         let holders = &mut self.holders[storage as usize];
-        debug_assert!(*holders > 0, "storage {storage} is released once too often");
+        debug_assert!(*holders > 0, "storage {storage} is released twice");
         *holders -= 1;
         if *holders == 0 {
             (self.take)(Event::Free(storage));

@@ -129,7 +129,7 @@ impl Recording {
     fn device(&mut self, word: Option<&str>) -> Result<usize, String> {
         let device = word.map_or(Ok(0), |word| number(Some(word), "a device"))? as usize;
         if device >= MOST_DEVICES {
-            return Err(format!("device {device} is beyond every server"));
+            return Err(format!("device {device} is out of range"));
         }
         if device >= self.devices.len() {
             self.devices.resize(device + 1, Vec::new());

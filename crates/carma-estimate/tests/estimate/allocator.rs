@@ -40,7 +40,7 @@ fn middle_requests_share_segments_of_twenty_and_large_ones_are_rounded_to_two() 
 }
 
 #[test]
-fn a_rest_of_a_mebibyte_or_less_stays_with_a_large_block() {
+fn small_remainders_stay_in_large_blocks() {
     let mut allocator = fresh("");
     let first = allocator.allocate(12 * MIB).unwrap();
     allocator.free(first);
@@ -120,7 +120,7 @@ fn cached_segments_go_back_before_memory_runs_out() {
 }
 
 #[test]
-fn garbage_is_collected_above_the_threshold() {
+fn cached_memory_is_collected_above_the_threshold() {
     let run = |settings| {
         let mut allocator = limited(settings, 200 * MIB);
         for size in [30, 40, 50, 60] {
@@ -134,7 +134,7 @@ fn garbage_is_collected_above_the_threshold() {
 }
 
 #[test]
-fn settings_that_are_not_understood_are_refused() {
+fn unknown_settings_are_refused() {
     for (text, message) in [
         ("max_split_size_mb", "`max_split_size_mb` is not of the form key:value"),
         ("max_split_size_mb:20", "max_split_size_mb must be a number of MiB above 20, not `20`"),
@@ -195,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn once_everything_is_free_any_request_of_before_needs_nothing_new(
+    fn after_freeing_all_earlier_requests_reuse_segments(
         sizes in proptest::collection::vec(1..64 * MIB, 1..40),
         order in proptest::collection::vec(any::<prop::sample::Index>(), 40),
         again in any::<prop::sample::Index>(),

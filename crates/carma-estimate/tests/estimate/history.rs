@@ -14,7 +14,7 @@ fn signatures_stay_the_same() {
 }
 
 #[test]
-fn commands_are_told_apart_word_by_word() {
+fn commands_are_compared_word_by_word() {
     let of = |words: &[&str], directory: &str| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         Signature::of_command(&words, Path::new(directory))
@@ -56,7 +56,7 @@ fn the_highest_peak_and_medians_are_recalled() {
 }
 
 #[test]
-fn what_was_learned_of_interference_is_recalled_and_older_tables_have_none() {
+fn learned_interference_is_read_and_missing_in_old_tables() {
     let mut history = History::default();
     for factor in [1.0, 2.0, 4.0] {
         let interference = Some(Interference { pressure: factor, sensitivity: 1.0 / factor.min(2.0) });
@@ -86,7 +86,7 @@ fn a_run_that_ran_out_of_memory_is_a_lower_bound_until_the_job_completes() {
 }
 
 #[test]
-fn the_bound_comes_closer_with_runs_and_old_ones_are_forgotten() {
+fn bounds_tighten_with_runs_and_old_runs_expire() {
     let mut history = History::default();
     history.record(job(), run(20_000, 0.5, 1.0));
     let mut last = MiB(u64::MAX);
@@ -103,7 +103,7 @@ fn the_bound_comes_closer_with_runs_and_old_ones_are_forgotten() {
 }
 
 #[test]
-fn a_power_that_is_none_is_left_out() {
+fn an_invalid_power_is_ignored() {
     let mut history = History::default();
     for watts in [f64::NAN, -1.0, f64::INFINITY] {
         history.record(job(), Measured { watts: Some(Watts(watts)), ..run(1, 0.1, 1.0) });
@@ -175,7 +175,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(runs in proptest::collection::vec((0_u64..8, any_run()), 0..100)) {
+    fn written_data_reads_back(runs in proptest::collection::vec((0_u64..8, any_run()), 0..100)) {
         let mut history = History::default();
         for (which, run) in runs {
             history.record(job().on_gpus(which), run);
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_read_makes_it_panic(table in "(signature,memory_mib,smact,smocc,drama,watts,seconds\n)?([0-9a-f]{32},[0-9]{1,25},[-0-9.eE,\"\n]{0,40}|\\PC{0,40})") {
+    fn no_input_causes_a_panic(table in "(signature,memory_mib,smact,smocc,drama,watts,seconds\n)?([0-9a-f]{32},[0-9]{1,25},[-0-9.eE,\"\n]{0,40}|\\PC{0,40})") {
         let _ = read(&table);
     }
 

@@ -72,7 +72,7 @@ fn huge_numbers_are_refused_or_saturate() {
 }
 
 #[test]
-fn layers_without_end_are_refused() {
+fn too_many_layers_are_refused() {
     let row = "Linear-1  [-1, 10]  0\n";
     let table = format!("Layer (type)  Output Shape  Param #\n{}", row.repeat(200_001));
     let refused = parse::read(table.as_bytes(), None, &Training::default()).unwrap_err();
@@ -84,7 +84,7 @@ fn layers_without_end_are_refused() {
 }
 
 #[test]
-fn nesting_without_end_is_refused() {
+fn too_deep_nesting_is_refused() {
     let printed = "A(\n".to_owned() + &"(a): B(\n".repeat(100_000);
     let refused = parse::read(printed.as_bytes(), None, &Training::default()).unwrap_err();
     assert!(matches!(refused.problem, Problem::TooDeep(_)), "{refused}");
@@ -98,7 +98,7 @@ fn nesting_without_end_is_refused() {
 }
 
 #[test]
-fn text_that_is_none_is_named_with_its_line() {
+fn invalid_text_is_reported_with_its_line() {
     let mut content = bytes("resnet18", "torchsummary.txt");
     let line = content.iter().take(2000).filter(|&&byte| byte == b'\n').count() + 1;
     content[2000] = 0xff;
@@ -107,7 +107,7 @@ fn text_that_is_none_is_named_with_its_line() {
 }
 
 #[test]
-fn headers_that_lie_about_their_length() {
+fn headers_with_a_wrong_length_are_refused() {
     let header = bytes("bert", "weights.safetensors");
     for length in [0, 1, 7, header.len() as u64, u64::from(u32::MAX), 1 << 39, u64::MAX] {
         let mut lying = header.clone();

@@ -46,7 +46,7 @@ fn xlnet_has_scores_by_content_and_by_distance() {
 }
 
 #[test]
-fn words_are_scored_once_more_in_four_bytes_for_the_loss() {
+fn logits_are_copied_to_float32_for_the_loss() {
     for file in ["config.json", "repr.txt", "weights.safetensors"] {
         let gpt2 = model("gpt2", file);
         let [.., logits, loss] = gpt2.layers.as_slice() else { panic!("too few layers") };
@@ -57,7 +57,7 @@ fn words_are_scored_once_more_in_four_bytes_for_the_loss() {
 }
 
 #[test]
-fn what_was_assumed_is_said() {
+fn assumptions_are_reported() {
     let unsaid = parse::read(&bytes("bert", "config.json"), None, &Training::default()).unwrap();
     assert!(unsaid.notes.contains(&"sequence length not given: 64 assumed from max_position_embeddings".to_owned()), "{:?}", unsaid.notes);
     let printed = parse::read(&bytes("resnet18", "repr.txt"), None, &Training::default()).unwrap();
@@ -65,7 +65,7 @@ fn what_was_assumed_is_said() {
 }
 
 #[test]
-fn batches_are_stated_where_they_are_written() {
+fn batch_sizes_are_read_from_descriptions() {
     let batch = |model, file| description(model, file).hints.batch;
     assert_eq!(batch("resnet18", "torchsummary.txt"), None);
     assert_eq!(batch("resnet18", "torchinfo.txt"), Some(2));
@@ -75,7 +75,7 @@ fn batches_are_stated_where_they_are_written() {
 }
 
 #[test]
-fn a_data_parallel_wrapper_is_looked_through() {
+fn a_data_parallel_wrapper_is_unwrapped() {
     let inner = String::from_utf8(bytes("gpt2", "repr.txt")).unwrap();
     let wrapped = format!("DataParallel(\n  (module): {})\n", inner.trim_end().to_owned() + "\n");
     let read = |text: &str| parse::read(text.as_bytes(), None, &Training::default()).unwrap().model;

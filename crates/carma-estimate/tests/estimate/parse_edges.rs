@@ -58,7 +58,7 @@ fn inception_blocks_join_their_branches() {
 }
 
 #[test]
-fn gates_multiply_what_they_read() {
+fn gates_multiply_their_inputs() {
     for file in ["torchsummary.txt", "torchinfo.txt", "repr.txt"] {
         let efficient = model("efficientnet_b0_timm", file);
         let gates: Vec<_> = efficient.layers.iter().filter(|layer| layer.kind == LayerKind::Multiply).collect();
@@ -72,7 +72,7 @@ fn gates_multiply_what_they_read() {
 }
 
 #[test]
-fn dense_layers_read_all_that_came_before() {
+fn dense_layers_read_all_earlier_outputs() {
     for file in ["torchinfo.txt", "repr.txt"] {
         let dense = model("densenet121", file);
         // A join before each layer but the first of four blocks, and one after each block.
@@ -103,7 +103,7 @@ fn blocks_are_named_for_checkpointing() {
 }
 
 #[test]
-fn grouped_convolutions_are_told_from_their_parameters() {
+fn grouped_convolutions_follow_from_their_parameters() {
     for file in ["torchsummary.txt", "repr.txt"] {
         let resnext = model("resnext50", file);
         assert_eq!(count(&resnext, |kind| matches!(kind, LayerKind::Convolution { groups: 32, kernel: [3, 3], .. })), 16, "{file}");

@@ -49,7 +49,7 @@ pub(crate) fn count(model: &Model, kind: impl Fn(&LayerKind) -> bool) -> usize {
     model.layers.iter().filter(|layer| kind(&layer.kind)).count()
 }
 
-/// Elements of all outputs that are not just another look at something.
+/// Elements of all outputs that are not views.
 pub(crate) fn computed(model: &Model) -> u64 {
     model.layers.iter().filter(|layer| !matches!(layer.kind, LayerKind::Reshape(_))).map(|layer| layer.output.per_sample()).sum()
 }

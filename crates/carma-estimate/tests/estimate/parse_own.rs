@@ -145,7 +145,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(model in a_model()) {
+    fn written_data_reads_back(model in a_model()) {
         let written = parse::write_toml(&model);
         let again = parse::read(written.as_bytes(), None, &Training::default()).map_err(|error| TestCaseError::fail(format!("{error}\n{written}")))?;
         prop_assert_eq!(again.model, model);

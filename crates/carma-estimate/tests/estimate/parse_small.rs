@@ -11,7 +11,7 @@ fn error(content: &str) -> parse::ParseError {
 }
 
 #[test]
-fn functions_between_modules_are_told_from_shapes() {
+fn functions_between_modules_follow_from_shapes() {
     let table = "\
         Layer (type)               Output Shape         Param #\n\
         Conv2d-1           [-1, 32, 26, 26]             320\n\

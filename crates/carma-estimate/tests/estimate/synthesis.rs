@@ -59,7 +59,7 @@ fn a_small_network_adds_up_by_hand() {
 }
 
 #[test]
-fn optimizers_keep_what_they_keep() {
+fn optimizers_have_their_state_sizes() {
     let bytes = 4 * two_linears().parameters();
     let peaks = |optimizer| peak(&two_linears(), &Training { optimizer, ..training(1) });
     let plain = peaks(Optimizer::Sgd);
@@ -78,7 +78,7 @@ fn half_precision_halves_and_mixed_keeps_the_weights() {
 }
 
 #[test]
-fn work_over_several_gpus_is_divided_as_the_ways_do() {
+fn work_is_divided_among_gpus_by_the_parallelism() {
     let at = |parallel| peak(&two_linears(), &Training { parallel, optimizer: Optimizer::FusedAdam, ..training(1) });
     let (single, parameters) = (at(Parallel::Single), 4 * two_linears().parameters());
     assert!(at(Parallel::Distributed { gpus: 2 }).abs_diff(single + parameters) < 5000, "buckets hold the gradients once more");
@@ -110,7 +110,7 @@ fn adapters_leave_the_weights_without_gradients() {
 }
 
 #[test]
-fn a_rehearsal_leaves_segments_that_training_cannot_use() {
+fn a_warm_up_leaves_segments_that_training_cannot_use() {
     let model = chain(&[("Linear", 4000, &[4000]), ("ReLU", 4000, &[]), ("Linear", 4000, &[4000])]);
     let reserved = |rehearsal| {
         let events = events(&model, &Training { rehearsal, ..training(3000) });
@@ -175,7 +175,7 @@ fn trainings() -> impl Strategy<Value = Training> {
 
 proptest! {
     #[test]
-    fn what_is_alive_after_an_iteration_is_the_same_after_the_next(model in models(), training in trainings()) {
+    fn live_memory_is_equal_after_each_iteration(model in models(), training in trainings()) {
         let mut alive: HashMap<u32, Purpose> = HashMap::new();
         let mut bytes: HashMap<u32, u64> = HashMap::new();
         let mut ends = Vec::new();

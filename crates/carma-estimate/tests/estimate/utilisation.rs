@@ -93,13 +93,13 @@ fn a_roofline_by_hand() {
     assert_eq!(kernel(1.0, 1.0).roofline(&device), (device.launch, Bound::Launch));
     assert_eq!(kernel(19.5e12, 1.0).roofline(&device), (1.0, Bound::Compute));
     assert_eq!(kernel(1.0, 1.555e12).roofline(&device), (1.0, Bound::Memory));
-    // A round and a half of 108 blocks takes two rounds, a quarter of which is idle.
+    // A round and a half of 108 blocks takes two rounds; a quarter of them is idle.
     close(kernel(1.0, 1.0).waves(&device), 1.5);
     close(kernel(1.0, 1.0).fill(&device), 0.75);
 }
 
 #[test]
-fn what_is_not_trained_has_no_backward_pass() {
+fn frozen_layers_have_no_backward_pass() {
     let model = chain(&[100], &[(LayerKind::Linear, &[50], &[5000, 50])]);
     let forward_only = Training { optimizer: Optimizer::None, ..training(4) };
     assert!(features(&model, &forward_only).backward_flops < 1e-9);
@@ -110,7 +110,7 @@ fn what_is_not_trained_has_no_backward_pass() {
 }
 
 #[test]
-fn nothing_and_too_much_are_no_trouble() {
+fn empty_and_huge_models_are_allowed() {
     for answer in [estimate(&Model::default(), &training(0)), estimate(&enormous(), &training(u64::MAX))] {
         within(&answer.smact);
         within(&answer.smocc);

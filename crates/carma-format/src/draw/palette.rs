@@ -1,4 +1,4 @@
-//! Colours: on light and dark grounds, told apart by colour-blind eyes, the same for a name wherever it occurs.
+//! Colours: on light and dark grounds, distinguishable by colour-blind people, the same for a name wherever it occurs.
 
 use std::fmt::Write;
 

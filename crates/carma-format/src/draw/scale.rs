@@ -78,12 +78,12 @@ impl Scale {
         self.start + share * (self.end - self.start)
     }
 
-    /// Round values within the interval, in order, at most so many (but never held to fewer than 3).
+    /// Round values within the interval, in order, at most this many (but at least 3).
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         let most = most.max(3);
         let round = if self.logarithmic { self.round_values() } else { Vec::new() };
         if round.len() >= 3 {
-            // Every so many, counted from the first.
+            // Equally spaced values, counted from the first.
             let every = round.len().div_ceil(most);
             let fewer: Vec<f64> = round.iter().copied().step_by(every).collect();
             return if fewer.len() >= 3 { fewer } else { vec![round[0], round[round.len() / 2], round[round.len() - 1]] };
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_scale_is_no_trouble() {
+    fn an_empty_scale_is_allowed() {
         for (low, high) in [(0.0, 0.0), (f64::NAN, f64::NAN), (1.0, f64::INFINITY), (5.0, 1.0)] {
             for scale in [Scale::linear((low, high), (0.0, 9.0), Unit::Time), Scale::logarithmic((low, high), (0.0, 9.0), Unit::Time)] {
                 assert!(scale.place(high).is_finite());

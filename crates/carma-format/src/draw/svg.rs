@@ -179,7 +179,7 @@ impl Chart {
         self.draw(&Element::of_class("text", format!("{class}{side}").trim_start()).at([("x", x), ("y", y)]).text(text));
     }
 
-    /// A text cut to so many characters, whole under the pointer.
+    /// A text cut to this many characters. The pointer shows all of it.
     pub fn cut_text(&mut self, class: &str, anchor: Anchor, place: (f64, f64), text: &str, most: usize) {
         if width(text) <= most {
             return self.text(class, anchor, place, text);
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_cannot_leave_its_place() {
+    fn text_is_escaped() {
         assert_eq!(escape("<a & \"b\" 'c'>\u{0}\n"), "&lt;a &amp; &quot;b&quot; &#39;c&#39;&gt; ");
     }
 

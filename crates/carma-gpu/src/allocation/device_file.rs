@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_refusal_excludes_a_gpu() {
+    fn only_a_permission_error_excludes_a_gpu() {
         for error in [Errno::NOENT, Errno::IO, Errno::NXIO, Errno::NODEV, Errno::BUSY, Errno::MFILE] {
             assert_eq!(file_access(Err(error)), FileAccess::Granted, "{error}");
         }

@@ -108,7 +108,7 @@ impl Allocation {
         }
     }
 
-    /// Of this process.
+    /// The allocation of this process.
     pub fn of_process() -> Self {
         // A value that is no text names no GPU; it is not the same as no value.
         Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))

@@ -49,7 +49,7 @@ fn environment(values: &str) -> Vec<(&'static str, &str)> {
 }
 
 #[test]
-fn the_environment_and_the_device_files_decide() {
+fn the_environment_and_the_device_files_define_the_allocation() {
     let cases: [(&str, &[usize], &str); 27] = [
         // Nothing is set.
         ("- - -", &[], "WWWW"),
@@ -91,7 +91,7 @@ fn the_environment_and_the_device_files_decide() {
 }
 
 #[test]
-fn lists_of_slurm_count_inside_slurm_jobs_alone() {
+fn slurm_lists_count_only_inside_slurm_jobs() {
     for id in [None, Some(""), Some(" ")] {
         let mut variables = vec![("SLURM_JOB_GPUS", "1"), ("SLURM_STEP_GPUS", "1")];
         variables.extend(id.map(|id| ("SLURM_JOB_ID", id)));
@@ -100,7 +100,7 @@ fn lists_of_slurm_count_inside_slurm_jobs_alone() {
 }
 
 #[test]
-fn where_nvml_hides_the_gpus_of_others_its_numbers_are_not_slurms() {
+fn nvml_numbers_differ_from_slurm_numbers_if_gpus_are_hidden() {
     // NVML lists two GPUs as 0 and 1, which are 2 and 3 of the node.
     let seen = &four(&[])[2..];
     for values in ["0,1 2,3 -", "- 2,3 -", "GPU-aa02,GPU-aa03 2,3 -", "0,1 0,3 2,3"] {
@@ -109,7 +109,7 @@ fn where_nvml_hides_the_gpus_of_others_its_numbers_are_not_slurms() {
 }
 
 #[test]
-fn a_list_that_was_inherited_from_elsewhere_takes_nothing_away() {
+fn an_inherited_list_excludes_nothing() {
     // A step on a second node has the job's list of the first; a job that was submitted inside a step has that step's list.
     for values in ["2,3 0,1 2,3", "2,3 2,3 0"] {
         assert_eq!(letters(&allocation(&environment(values)).grants(&four(&[]))), "vvWW", "{values:?}");
@@ -132,7 +132,7 @@ fn instances_are_granted_one_by_one_and_gpus_with_all_of_theirs() {
 }
 
 #[test]
-fn what_may_be_misread_is_said() {
+fn ambiguous_lists_give_a_warning() {
     use crate::left_out::{LeftOut, Unfit};
     let left_out = |name: &str| LeftOut { index: 0, uuid: None, name: Some(name.to_owned()), reason: Unfit::DisplayOnly };
     let inventory = |names: &[&str]| Inventory {

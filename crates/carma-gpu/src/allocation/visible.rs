@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_that_does_not_answer_keeps_its_number_and_ends_no_list() {
+    fn a_gpu_without_an_answer_keeps_its_number() {
         let mut gpus = gpus();
         gpus[0].uuid = None;
         assert_eq!(resolved("0,1", &gpus), [(0, None), (1, None)]);

@@ -24,28 +24,28 @@ pub enum MigError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// We may not.
-    #[error("changing MIG instances needs more rights ({call} was refused): run it as root, or with CAP_SYS_ADMIN in a container")]
+    #[error("changing MIG instances needs more rights ({call} was refused): run this as root, or with CAP_SYS_ADMIN in a container")]
     NoPermission {
         /// The refused call.
         call: &'static str,
     },
     /// The driver reports the kinds of instances only when MIG is on, and it is off.
-    #[error("this driver tells what MIG instances there can be only when MIG is on: switch it on first with `nvidia-smi -mig 1`")]
+    #[error("this driver lists the possible MIG instances only while MIG is on: switch it on first with `nvidia-smi -mig 1`")]
     ProfilesHidden,
     /// The driver.
     #[error(transparent)]
     Driver(DriverError),
     /// An instance could not be removed, because something other than a process holds it open.
-    #[error("a MIG instance could not be destroyed: something has it open, perhaps DCGM")]
+    #[error("a MIG instance could not be destroyed: a program uses it, perhaps DCGM")]
     InUse,
     /// The mode was to change, and did not, because something has the GPU open that is no process on it.
-    #[error("MIG could not be switched: something has the GPU open, perhaps DCGM or a display")]
+    #[error("MIG could not be switched: a program uses the GPU, perhaps DCGM or a display")]
     Open,
     /// The mode changes with a reset that we cannot make; it stays set for then.
-    #[error("MIG is switched with the next reset of the GPU: restart the machine, then cut it again")]
+    #[error("MIG is switched with the next reset of the GPU: restart the machine, then apply the layout again")]
     ResetNeeded,
     /// The driver reported success, but the layout differs.
-    #[error("the GPU was to be cut into {wanted}, and is cut into {found}")]
+    #[error("the GPU was to be cut into {wanted}, and is partitioned into {found}")]
     Differs {
         /// The requested layout.
         wanted: Layout,
@@ -53,7 +53,7 @@ pub enum MigError {
         found: Layout,
     },
     /// It went wrong, and so did undoing it.
-    #[error("{cause}; and what had been done by then could not be undone: {undoing}")]
+    #[error("{cause}; the completed steps could not be undone: {undoing}")]
     HalfDone {
         /// The first error.
         cause: Box<Self>,

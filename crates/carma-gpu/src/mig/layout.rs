@@ -32,15 +32,15 @@ pub enum Layout {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LayoutError {
     /// It names something else.
-    #[error("{0}; several are written 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU off")]
+    #[error("{0}; write several as 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU as off")]
     Profile(NotAProfile),
     /// Too many.
-    #[error("{0:?} is no number of MIG instances: write one from 1 to {MAX_INSTANCES}, like 7x1g.5gb")]
+    #[error("{0:?} is not a number of MIG instances: write one from 1 to {MAX_INSTANCES}, like 7x1g.5gb")]
     Count(String),
 }
 
 impl Layout {
-    /// Of these instances, in any order.
+    /// The layout of these instances, in any order.
     pub fn new(mut instances: Vec<ProfileName>) -> Self {
         instances.sort_by(|a, b| b.cmp(a));
         Self::Instances(instances)
@@ -121,17 +121,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_layout_is_named() {
+    fn invalid_layouts_are_reported() {
         let error = |text: &str| text.parse::<Layout>().unwrap_err().to_string();
         insta::assert_snapshot!(
             ["", "3g", "3g.20gb,", "0x1g.5gb", "999x1g.5gb", "manyx1g.5gb"].map(error).join("\n"),
             @r#"
-        "" is no kind of MIG instance: write it like 3g.20gb or 1g.5gb+me; several are written 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU off
-        "3g" is no kind of MIG instance: write it like 3g.20gb or 1g.5gb+me; several are written 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU off
-        "" is no kind of MIG instance: write it like 3g.20gb or 1g.5gb+me; several are written 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU off
-        "0" is no number of MIG instances: write one from 1 to 64, like 7x1g.5gb
-        "999" is no number of MIG instances: write one from 1 to 64, like 7x1g.5gb
-        "many" is no number of MIG instances: write one from 1 to 64, like 7x1g.5gb
+        "" is not a MIG profile: write it like 3g.20gb or 1g.5gb+me; write several as 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU as off
+        "3g" is not a MIG profile: write it like 3g.20gb or 1g.5gb+me; write several as 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU as off
+        "" is not a MIG profile: write it like 3g.20gb or 1g.5gb+me; write several as 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU as off
+        "0" is not a number of MIG instances: write one from 1 to 64, like 7x1g.5gb
+        "999" is not a number of MIG instances: write one from 1 to 64, like 7x1g.5gb
+        "many" is not a number of MIG instances: write one from 1 to 64, like 7x1g.5gb
         "#
         );
     }

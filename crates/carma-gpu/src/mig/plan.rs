@@ -14,13 +14,13 @@ use super::{Instance, MigState, Mode, Placement, Process};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlanError {
     /// This GPU does not support MIG.
-    #[error("this GPU cannot be cut into MIG instances")]
+    #[error("this GPU does not support MIG")]
     Unsupported,
     /// The mode changes with the next reset, and no step is possible before.
     #[error("MIG is switched with the next reset of the GPU: run `nvidia-smi --gpu-reset` as root, or restart the machine")]
     ResetPending,
     /// It has no such instances.
-    #[error("this GPU has no MIG instances of kind {name}, but {}", listed(known))]
+    #[error("this GPU has no MIG profile {name}; it has {}", listed(known))]
     UnknownProfile {
         /// The requested profile.
         name: ProfileName,
@@ -28,7 +28,7 @@ pub enum PlanError {
         known: Vec<ProfileName>,
     },
     /// It has fewer of a kind.
-    #[error("this GPU has room for {most} MIG instance(s) of kind {name}, not {wanted}")]
+    #[error("this GPU has room for {most} MIG instance(s) of profile {name}, not {wanted}")]
     TooMany {
         /// The profile.
         name: ProfileName,
@@ -38,7 +38,7 @@ pub enum PlanError {
         most: u32,
     },
     /// The total is too large.
-    #[error("{layout} needs {wanted} compute slices, and this GPU has {there}")]
+    #[error("{layout} needs {wanted} compute slices; this GPU has {there}")]
     TooManySlices {
         /// The requested layout.
         layout: Layout,
@@ -51,10 +51,10 @@ pub enum PlanError {
     #[error("{0} cannot be placed: the instances would overlap in memory")]
     NoPlacement(Layout),
     /// There are instances, and their placement is not known.
-    #[error("only root is told where MIG instances are: run it as root")]
+    #[error("the placement of MIG instances is visible only to root: run this as root")]
     Hidden,
     /// A process runs on an instance that would be removed.
-    #[error("{what} is in use by {}: let that end first", listed(processes))]
+    #[error("{what} is in use by {}: wait for its end", listed(processes))]
     Busy {
         /// The instance.
         what: String,
@@ -255,38 +255,38 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_says_why() {
+    fn impossible_layouts_give_the_reason() {
         let layouts = ["4g.20gb,4g.20gb", "8x1g.5gb", "4g.20gb,3g.20gb,1g.5gb", "2x1g.5gb+me", "2g.20gb", "3g.20gb,3x1g.10gb"];
         insta::assert_snapshot!(layouts.map(|layout| outcome(&cut(&[]), layout)).join("\n"), @r#"
-        this GPU has room for 1 MIG instance(s) of kind 4g.20gb, not 2
-        this GPU has room for 7 MIG instance(s) of kind 1g.5gb, not 8
-        4g.20gb,3g.20gb,1g.5gb needs 8 compute slices, and this GPU has 7
-        this GPU has room for 1 MIG instance(s) of kind 1g.5gb+me, not 2
-        this GPU has no MIG instances of kind 2g.20gb, but 1g.5gb, 1g.5gb+me, 1g.10gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb
+        this GPU has room for 1 MIG instance(s) of profile 4g.20gb, not 2
+        this GPU has room for 7 MIG instance(s) of profile 1g.5gb, not 8
+        4g.20gb,3g.20gb,1g.5gb needs 8 compute slices; this GPU has 7
+        this GPU has room for 1 MIG instance(s) of profile 1g.5gb+me, not 2
+        this GPU has no MIG profile 2g.20gb; it has 1g.5gb, 1g.5gb+me, 1g.10gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb
         3g.20gb,3x1g.10gb cannot be placed: the instances would overlap in memory
         "#);
     }
 
     #[test]
-    fn what_fits_stays_and_what_is_used_stays_first() {
+    fn matching_instances_stay_and_used_ones_first() {
         let state = cut(&[("1g.5gb", 0, &[]), ("1g.5gb", 1, &[7]), ("3g.20gb", 4, &[8])]);
         let cases = ["3g.20gb,2x1g.5gb", "3g.20gb,1g.5gb", "3g.20gb,2g.10gb,1g.5gb", "4g.20gb,3g.20gb", "2x3g.20gb", "off"];
         insta::assert_snapshot!(cases.map(|layout| format!("{layout}: {}", outcome(&state, layout))).join("\n"), @r#"
         3g.20gb,2x1g.5gb: 
         3g.20gb,1g.5gb: destroy instance 0: 1g.5gb at 0:1
         3g.20gb,2g.10gb,1g.5gb: destroy instance 0: 1g.5gb at 0:1; create 2g.10gb at 2:2
-        4g.20gb,3g.20gb: MIG instance 1 (1g.5gb) is in use by process 7 (python): let that end first
-        2x3g.20gb: MIG instance 1 (1g.5gb) is in use by process 7 (python): let that end first
-        off: the GPU is in use by process 7 (python), process 8 (python): let that end first
+        4g.20gb,3g.20gb: MIG instance 1 (1g.5gb) is in use by process 7 (python): wait for its end
+        2x3g.20gb: MIG instance 1 (1g.5gb) is in use by process 7 (python): wait for its end
+        off: the GPU is in use by process 7 (python), process 8 (python): wait for its end
         "#);
         // The blocking one is moved, the other is not.
         insta::assert_snapshot!(outcome(&cut(&[("1g.5gb", 0, &[]), ("1g.5gb", 6, &[])]), "4g.20gb,2x1g.5gb"), @"destroy instance 0: 1g.5gb at 0:1; create 4g.20gb at 0:4; create 1g.5gb at 4:1");
     }
 
     #[test]
-    fn nothing_is_switched_under_a_process() {
+    fn no_mode_is_switched_under_a_process() {
         let process = Process { pid: 7, name: None, gpu_instance: None };
-        insta::assert_snapshot!(outcome(&whole(vec![process]), "7x1g.5gb"), @"the GPU is in use by process 7: let that end first");
+        insta::assert_snapshot!(outcome(&whole(vec![process]), "7x1g.5gb"), @"the GPU is in use by process 7: wait for its end");
         insta::assert_snapshot!(outcome(&cut(&[("1g.5gb", 0, &[])]), "off"), @"destroy instance 0: 1g.5gb at 0:1; switch MIG off");
         assert_eq!(outcome(&whole(Vec::new()), "off"), "");
         let pending = MigState { pending: Mode::On, ..whole(Vec::new()) };

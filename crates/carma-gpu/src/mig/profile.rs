@@ -70,7 +70,7 @@ pub struct ProfileName {
 
 /// A text that is no name of a kind of instance.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0:?} is no kind of MIG instance: write it like 3g.20gb or 1g.5gb+me")]
+#[error("{0:?} is not a MIG profile: write it like 3g.20gb or 1g.5gb+me")]
 pub struct NotAProfile(pub String);
 
 impl ProfileName {

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_told_from_answers() {
+    fn refusals_are_distinguished_from_answers() {
         let cases = [
             ("Unknown command \"get_server_status\"\n", Some(Refusal::UnknownCommand)),
             ("Not enough privilege to execute quit command\n", Some(Refusal::Privilege)),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn words_about_the_daemon_are_known() {
+    fn messages_about_the_daemon_are_recognised() {
         assert!(says_no_daemon("Cannot find MPS control daemon process\n"));
         assert!(says_already_running("An instance of this daemon is already running\n"));
     }

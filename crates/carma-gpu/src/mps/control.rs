@@ -143,7 +143,7 @@ impl MpsControl {
         match asked {
             Ok(_) | Err(MpsError::NotRunning(_)) => {}
             Err(error @ MpsError::Forbidden { .. }) => return Err(error),
-            // The program fails, without a word, when a server did not end well; the daemon is gone all the same.
+            // The program fails without a message when a server did not end cleanly; the daemon has ended nevertheless.
             Err(MpsError::Refused { answer, .. }) if answer.is_empty() => {}
             Err(_) => all().for_each(Process::kill),
         }
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_too_deep_for_sockets_is_refused_at_once() {
+    fn a_folder_path_too_long_for_sockets_is_refused() {
         let deep = tempfile::tempdir().unwrap().path().join("x".repeat(MAX_FOLDER));
         let refused = control(&deep).start(ClientLimits::default());
         assert!(matches!(refused, Err(MpsError::LongPath { path, most: 88 }) if path == deep && !deep.exists()));

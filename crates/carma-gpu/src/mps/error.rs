@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum MpsError {
     /// The control program cannot be run.
-    #[error("cannot run {program}: {error}; it comes with NVIDIA's driver")]
+    #[error("cannot run {program}: {error}; it is part of NVIDIA's driver")]
     NoProgram {
         /// The program.
         program: PathBuf,
@@ -26,7 +26,7 @@ pub enum MpsError {
         error: io::Error,
     },
     /// Sockets cannot have such long names.
-    #[error("{} is too long for the folder of MPS's pipes: sockets in it would have longer names than the system takes; {most} characters are the most", path.display())]
+    #[error("{} is too long for the folder of MPS pipes: its sockets would exceed the system's limit; use at most {most} characters", path.display())]
     LongPath {
         /// The folder.
         path: PathBuf,
@@ -54,7 +54,7 @@ pub enum MpsError {
         after: Duration,
     },
     /// It does not have this command: it belongs to an older driver.
-    #[error("the MPS control daemon does not know {command:?}: it comes with an older driver")]
+    #[error("the MPS control daemon does not know {command:?}: its driver is too old")]
     UnknownCommand {
         /// The command.
         command: String,
@@ -68,6 +68,6 @@ pub enum MpsError {
         answer: String,
     },
     /// A process of MPS does not even end when killed.
-    #[error("process {0} of MPS does not end, although it was killed: it hangs in the driver")]
+    #[error("MPS process {0} does not end after a kill: it hangs in the driver")]
     Stuck(u32),
 }

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_shows_before_anything_else() {
+    fn a_fault_has_priority() {
         let (well, ill) = (server(1000, ServerState::Active, &[1, 2]), server(1000, ServerState::Fault, &[3]));
         assert_eq!(Health::of(vec![ill.clone(), well.clone()]), Health::Faulty(ill));
         assert_eq!(Health::of(vec![well.clone(), server(1001, ServerState::Initializing, &[])]), Health::Serving(well));

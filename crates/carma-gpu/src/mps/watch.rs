@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_death_is_told_once() {
+    fn the_end_of_a_server_is_reported_once() {
         let (mut watch, mut first, second) = (Watch::default(), Running::new(), Running::new());
         assert_eq!(watch.observe(&first.serving()), None);
         assert_eq!(watch.check(), None);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_faulty_server_is_told_once_and_may_serve_again() {
+    fn a_faulty_server_is_reported_once_and_may_recover() {
         let (mut watch, mut server) = (Watch::default(), Running::new());
         let faulty = Health::Faulty(server.server(ServerState::Fault));
         assert_eq!(watch.observe(&faulty), Some(server.died()));

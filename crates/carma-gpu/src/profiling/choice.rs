@@ -44,7 +44,7 @@ impl fmt::Display for Source {
 
 /// A text that names no source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no source of counters: give one of gpm, dcgmi, exporter, utilisation-only")]
+#[error("{0:?} is not a source of counters: give one of gpm, dcgmi, exporter, utilisation-only")]
 pub struct UnknownSource(String);
 
 impl FromStr for Source {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_that_is_there_is_chosen() {
+    fn the_best_available_source_is_chosen() {
         assert_eq!(choose(None, |_| true), Source::Gpm);
         assert_eq!(choose(None, |source| source >= Source::Exporter), Source::Exporter);
         assert_eq!(choose(None, |_| false), Source::UtilisationOnly);

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_stand_for_none_are_none() {
+    fn placeholder_values_are_none() {
         let mut counters = Counters::new(Instant::now());
         let smact = by_id(1002).unwrap();
         for blank in [f64::NAN, -1.0, BLANK, BLANK + 3.0, 9_223_372_036_854_775_792.0, f64::INFINITY] {

@@ -83,14 +83,14 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn proxies_in_the_environment_are_passed_by() {
+    fn proxies_in_the_environment_are_ignored() {
         let variable = "http_proxy";
         if std::env::var_os(variable).is_some() {
             return assert!(super::agent().config().proxy().is_none());
         }
         // The same again with a proxy, in its own process.
         let mut again = Command::new(std::env::current_exe().unwrap());
-        again.args(["--exact", "profiling::exporter::tests::proxies_in_the_environment_are_passed_by"]);
+        again.args(["--exact", "profiling::exporter::tests::proxies_in_the_environment_are_ignored"]);
         let output = again.env(variable, "http://127.0.0.1:1").output().unwrap();
         assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
     }

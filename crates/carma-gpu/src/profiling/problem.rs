@@ -9,7 +9,7 @@ pub enum Problem {
     #[error("not asked for")]
     NotAsked,
     /// NVML does not offer them for these GPUs.
-    #[error("these GPUs or their driver have no GPM, which begins with Hopper")]
+    #[error("these GPUs or their driver have no GPM (Hopper or later)")]
     NoGpm,
     /// This process may not read them.
     #[error("profiling counters are for administrators only on this machine")]
@@ -44,10 +44,10 @@ pub enum Problem {
     #[error("dcgmi ended: {0}")]
     Ended(String),
     /// No value for a long time.
-    #[error("the counters have read N/A for a while: another profiler holds them, or these GPUs have none")]
+    #[error("the counters read N/A: another profiler uses them, or these GPUs have none")]
     Held,
     /// No answer for a long time.
-    #[error("no counters have come for a while")]
+    #[error("no counters have arrived recently")]
     Silent,
     /// The address does not answer.
     #[error("{url} does not answer: {reason}")]
@@ -58,7 +58,7 @@ pub enum Problem {
         reason: String,
     },
     /// The page has none of the counters.
-    #[error("{0} answers, but shows no DCGM_FI_PROF_* counters")]
+    #[error("{0} answers without DCGM_FI_PROF_* counters")]
     NotExported(String),
 }
 

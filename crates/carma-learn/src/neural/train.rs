@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_counts_for_three_is_as_good_as_three() {
+    fn a_token_with_weight_three_equals_three_tokens() {
         let mut random = Rng::with_seed(5);
         let mut member = Member::new(1, Some(EncoderShape { width: 6, layers: 3, feed_forward: 4, kinds: 2 }), &[8], 4);
         loss::init(&mut member, &mut random);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_learned_is_learned_and_the_same_each_time() {
+    fn training_learns_and_is_deterministic() {
         let mut random = Rng::with_seed(1);
         let samples: Vec<Sample> = samples(240, &mut random)
             .into_iter()

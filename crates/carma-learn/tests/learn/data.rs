@@ -121,7 +121,7 @@ const XMEM: &str = "gpu,torch,family,model,optimizer,batch,input_or_seq,dtype,me
                     RTX 3060,2.6.0,CNN,VGG16,Adagrad,480,3x86x86,float32,9280,9334,,false\n";
 
 #[test]
-fn rows_of_xmem_name_their_gpu_and_what_others_answered() {
+fn rows_of_xmem_contain_gpu_and_other_estimates() {
     let row = &read(XMEM.as_bytes()).unwrap()[0];
     let Network::Xmem { model, optimizer, gpu } = &row.network else { panic!("{row:?}") };
     assert_eq!((model.as_str(), optimizer.as_str(), gpu.as_str()), ("VGG16", "Adagrad", "RTX 3060"));

@@ -24,7 +24,7 @@ fn the_same_seed_draws_the_same_networks() {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn written_data_reads_back() {
     for family in Family::ALL {
         let observations = drawn(family, 11);
         let mut table = Vec::new();

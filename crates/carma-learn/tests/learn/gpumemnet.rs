@@ -48,7 +48,7 @@ fn both_architectures_learn_what_can_be_learned() {
 }
 
 #[test]
-fn what_is_written_is_read_and_the_same_each_time() {
+fn written_weights_read_back_and_are_deterministic() {
     let observations = drawn(Family::Transformer, 40);
     let network = trained(&observations, Architecture::Transformer, 8192.0, SHORT);
     let text = network.write().unwrap();
@@ -83,7 +83,7 @@ fn damaged_weights_are_refused() {
 }
 
 #[test]
-fn the_weights_that_ship_answer_for_every_family() {
+fn the_shipped_weights_cover_every_family() {
     for family in Family::ALL {
         for architecture in [Architecture::Mlp, Architecture::Transformer] {
             let network = GpuMemNet::shipped(family, architecture).unwrap();

@@ -13,7 +13,7 @@ fn close(left: f64, right: f64) {
 }
 
 #[test]
-fn scores_are_what_one_works_out_by_hand() {
+fn scores_match_a_calculation_by_hand() {
     let crashed = |point| Answer { measured: Some(38_000.0), crashed: true, point, bound: point };
     let answers = [
         answer(1000.0, 1100.0, 1200.0),
@@ -55,7 +55,7 @@ fn confusion_counts_by_truth_then_answer() {
 }
 
 #[test]
-fn no_model_is_asked_about_a_row_that_it_has_seen() {
+fn no_model_is_evaluated_on_its_training_rows() {
     let rows: Vec<usize> = (0..100).collect();
     let train = |seen: &[&usize], _: u64| seen.iter().map(|row| **row).collect::<BTreeSet<_>>();
     let answers = k_fold(&rows, Folds { count: 3, seed: 7 }, train, |seen, row| (!seen.contains(row), seen.len()));

@@ -43,7 +43,7 @@ fn a_quantile_lies_above_its_share_of_values() {
 }
 
 #[test]
-fn nothing_to_learn_from_is_no_trouble() {
+fn training_without_rows_is_allowed() {
     let none = grow(&[], &[], Options::default());
     assert!(none.predict(&[1.0]).abs() < 1e-12);
     let same = grow(&vec![vec![1.0]; 9], &[2.0; 9], Options::default());
@@ -71,7 +71,7 @@ fn judged(rows: &[(&Observation, GraphFeatures, f64)]) -> Scores {
 }
 
 #[test]
-fn the_learner_over_graphs_finds_what_the_plain_count_lacks() {
+fn the_graph_learner_improves_on_the_plain_count() {
     let observations = generate(Family::Cnn, 150, 3, Label::Static, &twisted);
     let rows = measured(&observations);
     assert_eq!(rows.len(), observations.iter().filter(|row| !row.crashed).count());

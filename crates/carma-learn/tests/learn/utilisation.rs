@@ -40,7 +40,7 @@ fn made_up_runs() -> Vec<SoloRun> {
 }
 
 #[test]
-fn training_can_be_repeated_and_finds_what_is_there() {
+fn training_is_repeatable_and_learns() {
     let observations = [made_up(Family::Mlp, 1), made_up(Family::Cnn, 2)].concat();
     let solo = made_up_runs();
     let learned = train(&observations, &solo, 3);
@@ -65,7 +65,7 @@ fn without_rows_every_value_is_possible() {
 }
 
 #[test]
-fn names_of_workloads_tell_batch_make_and_summary() {
+fn names_of_workloads_contain_batch_and_model() {
     const HEADER: &str = "workload,gpus,gpu_rank,end_to_end_s,peak_mib,gpu_util_pct,smact,smocc,drama,power_w,energy_j\n";
     let read = |rows: &str| Solo::read(format!("{HEADER}{rows}").as_bytes());
     let rows =

@@ -34,7 +34,7 @@ impl KnownRequests {
 #[derive(Debug)]
 struct AgentAttempt {
     logs: [(LogStream, LogTail); 2],
-    /// What the manager was told last.
+    /// The last report to the manager.
     note: Option<AttemptNote>,
     may_checkpoint: bool,
     ended: bool,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::run::AgentInput;
-use crate::link::{FromAgent, Handshake, LinkError, Opener, Sealer, Secret, ToAgent};
+use crate::link::{Decryptor, Encryptor, FromAgent, Handshake, LinkError, Secret, ToAgent};
 
 /// How long a manager may take to accept a connection or a message.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ fn read_address(path: &Path) -> io::Result<Vec<String>> {
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
-    sealer: Sealer,
+    sealer: Encryptor,
     /// Tells messages of this connection from those of earlier ones.
     pub(super) number: u64,
 }
@@ -118,7 +118,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
 }
 
 /// Passes messages on until the connection ends.
-fn pass_on(stream: &mut TcpStream, mut opener: Opener, number: u64, inbox: &Sender<AgentInput>) -> io::Result<()> {
+fn pass_on(stream: &mut TcpStream, mut opener: Decryptor, number: u64, inbox: &Sender<AgentInput>) -> io::Result<()> {
     while let Some(content) = read_frame(stream)? {
         if let Some(message) = opener.open::<ToAgent>(&content).map_err(other)?
             && inbox.send(AgentInput::Received { number, message }).is_err()

@@ -49,7 +49,7 @@ impl AgentEstimates {
         spawned.err().and_then(|error| self.done(EstimateAnswer { id, result: Err(format!("no estimate: {error}")) }))
     }
 
-    /// An estimate is done. Returns what the manager is told, unless it has stopped it.
+    /// An estimate is done. Returns the answer for the manager, unless it has stopped the estimate.
     pub(super) fn done(&mut self, answer: EstimateAnswer) -> Option<FromAgent> {
         let known = self.known.get_mut(&answer.id)?;
         let is_short = serde_json::to_vec(&answer).is_ok_and(|text| text.len() <= MAX_ANSWER);

@@ -74,7 +74,7 @@ fn remove_dead(within: &Path) {
         let path = entry.path();
         let is_own = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw());
         if is_own && let Some(_lock) = lock_of_dead(&path) {
-            tracing::info!("removing {}, which an agent left that was killed", path.display());
+            tracing::info!("removing {}, left by an agent that was killed", path.display());
             if let Err(error) = remove_tree(&path) {
                 tracing::warn!("cannot remove {}: {error}", path.display());
                 mark(&path);

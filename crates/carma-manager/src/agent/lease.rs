@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Beats in the time of a lease.
-const BEATS: u32 = 10;
+const RENEWALS_PER_LEASE: u32 = 10;
 /// The longest time between two beats.
 const LONGEST: Duration = Duration::from_secs(5);
 
@@ -48,7 +48,7 @@ impl Lease {
 
     /// The number of the next beat, if it is due.
     pub(super) fn beat(&mut self, now: Duration) -> Option<u64> {
-        if now.saturating_sub(self.last_beat) < (self.length / BEATS).min(LONGEST) {
+        if now.saturating_sub(self.last_beat) < (self.length / RENEWALS_PER_LEASE).min(LONGEST) {
             return None;
         }
         let number = self.next;

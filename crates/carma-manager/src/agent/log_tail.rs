@@ -21,7 +21,7 @@ pub(super) struct LogTail {
     sent: u64,
     /// The manager has taken everything before this.
     confirmed: u64,
-    /// What the manager will have taken when it answers this beat.
+    /// The position that the manager confirms by its answer to this beat.
     at_beat: Option<(u64, u64)>,
 }
 
@@ -94,7 +94,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let mut tail = LogTail::new(path.clone(), 8192);
-        assert_eq!(tail.next(), None, "there is no file yet");
+        assert_eq!(tail.next(), None, "there is not a file yet");
         fs::write(&path, "ab").unwrap();
         assert_eq!(tail.next(), Some(Added { offset: 0, replaces: false, bytes: b"ab".to_vec() }));
         assert_eq!(tail.next(), None);

@@ -25,15 +25,15 @@ use crate::link::{EstimateAnswer, FromAgent, Secret, ToAgent, random_name};
 use crate::supervise::{LaunchServer, Lifeline, since_boot};
 
 /// How long an agent tries to reach its manager before it has a lease.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// The loop looks at logs, notes and times this often.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
+/// How often the loop checks logs, notes and times.
 const TICK: Duration = Duration::from_millis(200);
 /// A manager that does not welcome a connected agent for this long is asked again.
-const GREETING: Duration = Duration::from_secs(15);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(15);
 /// Attempts that were asked to end are killed after this time: batch systems kill everything after 30 s.
 const GRACE: Duration = Duration::from_secs(20);
 /// How long an ending agent waits for the last answers of the manager.
-const FAREWELL: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Between two tries to connect: at first, and at most.
 pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -98,7 +98,7 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
     folder.remove_dead_ones()?;
     let (inbox, inputs) = channel();
     signals::watch(inbox.clone())?;
-    let lifeline = Arc::new(Lifeline::new(setup.folder.join("lease"), PATIENCE)?);
+    let lifeline = Arc::new(Lifeline::new(setup.folder.join("lease"), CONNECT_TIMEOUT)?);
     let launch_server = Arc::new(LaunchServer::on_lifeline(&setup.launch_program, Arc::clone(&lifeline)));
     let estimator = Estimator::new(setup.program.clone(), setup.folder.join("estimates"), Arc::clone(&launch_server));
     let requests = KnownRequests::default();
@@ -129,7 +129,7 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
         terminals: AgentTerminals::default(),
         estimates: AgentEstimates::new(estimator),
         incarnation: random_name()?,
-        lease: Lease::new(PATIENCE, since_boot()),
+        lease: Lease::new(CONNECT_TIMEOUT, since_boot()),
         greeted: Duration::ZERO,
         server: None,
         started: Instant::now(),
@@ -257,7 +257,7 @@ impl Agent {
 
     pub(super) fn lose_lease(&mut self) {
         if !self.is_given_up() {
-            tracing::error!("no answer of the manager for the time of the lease: all attempts end");
+            tracing::error!("no answer from the manager within the lease: all attempts end");
             self.give_up(AgentEnd::LeaseLost);
         }
     }
@@ -299,7 +299,7 @@ impl Agent {
         self.ending.get_or_insert(Ending { end, since: Instant::now(), grace, killed: false });
     }
 
-    /// Looks at what time has changed. Returns how the agent ended.
+    /// Does what is due. Returns how the agent ended.
     fn tick(&mut self) -> Option<AgentEnd> {
         // A short batch job must have time to run something.
         let drain = self.setup.left.map(|left| self.setup.drain.min(left / 4));
@@ -307,7 +307,7 @@ impl Agent {
             self.drain("its batch job ends soon", false);
         }
         self.check_lease();
-        if self.connection.is_some() && !self.welcomed && self.connected.elapsed() > GREETING {
+        if self.connection.is_some() && !self.welcomed && self.connected.elapsed() > HELLO_TIMEOUT {
             self.disconnected("the manager does not answer");
         }
         if self.welcomed {
@@ -350,18 +350,18 @@ impl Agent {
     fn ended(&mut self) -> Option<AgentEnd> {
         let ending = self.ending.as_mut()?;
         let waited = ending.since.elapsed();
-        if self.attempts.any_runs() && waited < ending.grace + FAREWELL {
+        if self.attempts.any_runs() && waited < ending.grace + CLOSE_TIMEOUT {
             if waited > ending.grace && !std::mem::replace(&mut ending.killed, true) {
                 self.attempts.kill_all(&self.executor);
             }
             return None;
         }
-        if self.estimates.any_runs() && waited < FAREWELL {
+        if self.estimates.any_runs() && waited < CLOSE_TIMEOUT {
             return None;
         }
-        // A manager that is being restarted comes back for the last ends.
+        // A restarting manager still reads the last ends.
         let is_known = self.attempts.is_empty() || !matches!(ending.end, AgentEnd::Done(_));
-        if !is_known && waited < ending.grace + FAREWELL {
+        if !is_known && waited < ending.grace + CLOSE_TIMEOUT {
             return None;
         }
         let end = ending.end.clone();

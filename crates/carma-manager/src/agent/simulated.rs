@@ -25,7 +25,7 @@ struct Simulated {
     next_sample: Instant,
 }
 
-/// Runs so many agents until the manager closes a connection. All have the GPUs of this setup, on nodes with names of their own.
+/// Runs this many agents until the manager closes a connection. All have the GPUs of this setup, on nodes with names of their own.
 pub fn simulate(setup: &AgentSetup, count: usize) -> Result<(), AgentError> {
     let secret = Secret::read(&setup.secret)?;
     let (inbox, inputs) = channel();
@@ -69,7 +69,7 @@ pub fn simulate(setup: &AgentSetup, count: usize) -> Result<(), AgentError> {
     }
 }
 
-/// What the real sampler reads once: every later sample is the same.
+/// The constant values of the real sampler.
 fn first_samples(gpus: &mut ServerGpus, setup: &AgentSetup) -> Result<Vec<WireSample>, AgentError> {
     let (inbox, inputs): (Sender<AgentInput>, _) = channel();
     gpus.start_sampling(setup, PERIOD, inbox)?;

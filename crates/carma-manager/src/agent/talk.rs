@@ -79,7 +79,7 @@ impl Agent {
         match message {
             ToAgent::Welcome { server, lease, period } => self.welcome(server, lease, period),
             ToAgent::Wait { reason } => {
-                tracing::info!("the manager does not take this server yet: {reason}");
+                tracing::info!("the manager does not accept this server yet: {reason}");
                 self.delay = Duration::from_secs(1);
                 self.renew(|lease| lease.extend(since_boot()));
                 self.disconnected(&reason);

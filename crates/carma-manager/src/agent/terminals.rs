@@ -25,7 +25,7 @@ pub(super) struct AgentTerminals(HashMap<u64, Terminal>);
 #[derive(Debug)]
 enum Terminal {
     /// It is being connected; what is typed meanwhile waits.
-    Opening(Vec<u8>),
+    OpenMode(Vec<u8>),
     Open(UnixStream),
 }
 
@@ -43,7 +43,7 @@ impl AgentTerminals {
         let id = message.id;
         match message.event {
             TerminalEvent::Open(attempt) => {
-                self.0.insert(id, Terminal::Opening(Vec::new()));
+                self.0.insert(id, Terminal::OpenMode(Vec::new()));
                 let (folder, inbox) = (AttemptFolder::of(folder, attempt), inbox.clone());
                 let spawned = thread::Builder::new().name("terminal".to_owned()).spawn(move || relay(id, &folder, &inbox));
                 if spawned.is_err() {
@@ -51,7 +51,7 @@ impl AgentTerminals {
                 }
             }
             TerminalEvent::Bytes(bytes) => match self.0.get_mut(&id) {
-                Some(Terminal::Opening(typed)) => typed.extend(bytes),
+                Some(Terminal::OpenMode(typed)) => typed.extend(bytes),
                 Some(Terminal::Open(stream)) => drop(stream.write_all(&bytes)),
                 None => {}
             },
@@ -64,7 +64,7 @@ impl AgentTerminals {
         let answer = |id, event| Some(FromAgent::Terminal(TerminalMessage { id, event }));
         match input {
             TerminalInput::Opened(id, mut stream) => {
-                if let Some(Terminal::Opening(typed)) = self.0.get(&id) {
+                if let Some(Terminal::OpenMode(typed)) = self.0.get(&id) {
                     let _ = stream.write_all(typed);
                     self.0.insert(id, Terminal::Open(stream));
                 }

@@ -206,7 +206,7 @@ impl AgentExecutor {
                 known.signals.iter().for_each(|signal| session.send(ToAgent::Signal { attempt, signal: *signal }));
                 return;
             }
-            Ok(None) => format!("what {} asked for is no longer known", attempt.job),
+            Ok(None) => format!("the request of {} is no longer known", attempt.job),
             Err(error) => error,
         };
         (self.report)(Report::NotStarted { attempt, reason });

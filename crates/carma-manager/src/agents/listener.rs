@@ -20,12 +20,12 @@ use tokio::time::timeout;
 use super::executor::AgentExecutor;
 use super::session::{AgentReport, Session};
 use crate::agent::AddressFile;
-use crate::link::{Cipher, FromAgent, Handshake, Opener, Sealer, Secret, SecretError, ToAgent};
+use crate::link::{Cipher, Decryptor, Encryptor, FromAgent, Handshake, Secret, SecretError, ToAgent};
 
 /// How long an agent may take to prove that it knows the secret, and to introduce itself.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Connections without a proven secret at a time. Further ones wait in the kernel.
-const UNPROVEN: usize = 64;
+const MAX_UNAUTHENTICATED: usize = 64;
 /// How long a message to an agent may take.
 const WRITE: Duration = Duration::from_secs(10);
 
@@ -108,7 +108,7 @@ fn write_address(path: &Path, address: SocketAddr, names: &[String]) -> Result<(
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
     let listener = AsyncListener::from_std(listener)?;
-    let unproven = Arc::new(Semaphore::new(UNPROVEN));
+    let unproven = Arc::new(Semaphore::new(MAX_UNAUTHENTICATED));
     loop {
         let Ok(permit) = Arc::clone(&unproven).acquire_owned().await else { return Ok(()) };
         let stream = match listener.accept().await {
@@ -126,8 +126,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
             drop(permit);
             match proven {
                 Ok(Ok((connection, hello))) => connection.serve(hello, &shared).await,
-                Ok(Err(error)) => warn_rarely(&format!("refused a connection of an agent: {error}")),
-                Err(_) => warn_rarely("a connection of an agent did not prove in time that it knows the secret"),
+                Ok(Err(error)) => warn_rarely(&format!("refused the connection of an agent: {error}")),
+                Err(_) => warn_rarely("an agent did not authenticate in time"),
             }
         });
     }
@@ -180,7 +180,7 @@ impl AgentConnection {
     }
 }
 
-async fn write_all(mut writer: OwnedWriteHalf, mut sealer: Sealer, mut waiting: mpsc::UnboundedReceiver<ToAgent>) -> io::Error {
+async fn write_all(mut writer: OwnedWriteHalf, mut sealer: Encryptor, mut waiting: mpsc::UnboundedReceiver<ToAgent>) -> io::Error {
     while let Some(message) = waiting.recv().await {
         let is_last = matches!(message, ToAgent::Refused { .. } | ToAgent::Wait { .. });
         let frames = match sealer.seal(&message) {
@@ -194,13 +194,13 @@ async fn write_all(mut writer: OwnedWriteHalf, mut sealer: Sealer, mut waiting: 
         }
         if is_last {
             let _ = writer.shutdown().await;
-            return io::Error::other("the agent was sent away");
+            return io::Error::other("the agent was refused");
         }
     }
     io::Error::other("the manager closed it")
 }
 
-async fn read_all(mut reader: OwnedReadHalf, mut opener: Opener, session: &Session, shared: &Shared, left: &mut bool) -> io::Error {
+async fn read_all(mut reader: OwnedReadHalf, mut opener: Decryptor, session: &Session, shared: &Shared, left: &mut bool) -> io::Error {
     loop {
         let content = match read_frame(&mut reader).await {
             Ok(content) => content,
@@ -263,7 +263,7 @@ async fn read_frame(reader: &mut OwnedReadHalf) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Logs a warning at most once in ten seconds: strangers cause them.
+/// Logs a warning at most once in ten seconds: unauthenticated clients can cause them.
 pub(super) fn warn_rarely(text: &str) {
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);

@@ -36,7 +36,8 @@ pub struct GpuDetail {
     /// Memory in use by all processes, at the last sample.
     pub memory_used: Option<MiB>,
     /// Memory reserved for jobs.
-    pub promised: MiB,
+    #[serde(alias = "promised")]
+    pub reserved: MiB,
     /// Memory that can still be reserved for a job.
     pub available: MiB,
     /// Utilisation in the last sample.
@@ -75,7 +76,8 @@ pub struct GpuTenant {
     /// The name of the user.
     pub user: String,
     /// Memory reserved for it.
-    pub promised: MiB,
+    #[serde(alias = "promised")]
+    pub reserved: MiB,
     /// Memory in use, in the last sample.
     pub memory: Option<MiB>,
     /// The most memory that the driver or MPS lets it have; unset: it is not limited.

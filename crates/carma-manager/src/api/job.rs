@@ -99,9 +99,11 @@ pub struct AttemptDetail {
     /// How it ended, for people.
     pub ending: Option<Ending>,
     /// What the verdict is based on.
-    pub because: Option<String>,
+    #[serde(alias = "because")]
+    pub reason: Option<String>,
     /// Who is to blame.
-    pub whose: Option<Blame>,
+    #[serde(alias = "whose")]
+    pub blame: Option<Blame>,
     /// The exit that its supervisor recorded.
     pub exit: Option<Exit>,
     /// Peak memory on each of its devices, in rank order; of a running attempt, so far.

@@ -15,7 +15,7 @@ pub struct PredictedTime {
     pub latest: Seconds,
 }
 
-/// How far a job is, and what is predicted of it. What has no basis is unset.
+/// The progress of a job, and its predicted times. Values without a basis are unset.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct JobPrediction {
     /// Progress from 0 to 1, as the job reports or prints it.

@@ -4,7 +4,7 @@ use carma_core::ShareReport;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A user in a group. Among users with waiting jobs, the group with the lowest standing is next, and in it the user with the lowest.
+/// A user in a group. Among users with waiting jobs, the group with the lowest usage per share is next, and in it the user with the lowest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ShareRow {
     /// The user.
@@ -28,16 +28,18 @@ pub struct ShareRow {
     /// GPU-seconds that running jobs are expected to still use.
     pub committed: f64,
     /// Used and committed GPU-seconds, divided by the share.
-    pub standing: f64,
+    #[serde(alias = "standing")]
+    pub usage_per_share: f64,
     /// The same for the group.
-    pub group_standing: f64,
+    #[serde(alias = "group_standing")]
+    pub group_usage_per_share: f64,
 }
 
 impl From<ShareReport> for ShareRow {
     fn from(report: ShareReport) -> Self {
-        let ShareReport { past, share, group_share, gpus, committed, standing, group_standing } = report;
+        let ShareReport { past, share, group_share, gpus, committed, usage_per_share, group_usage_per_share } = report;
         let (uid, gid, gpu_seconds) = (past.user.0, past.group.0, past.gpu_seconds);
         let (user, group) = (uid.to_string(), gid.to_string());
-        Self { uid, user, gid, group, share, group_share, gpu_seconds, gpus, committed, standing, group_standing }
+        Self { uid, user, gid, group, share, group_share, gpu_seconds, gpus, committed, usage_per_share, group_usage_per_share }
     }
 }

@@ -30,7 +30,8 @@ pub struct Status {
     /// It is draining: it launches nothing more, and ends with the last attempt.
     pub draining: bool,
     /// A description of its GPUs.
-    pub world: String,
+    #[serde(alias = "world")]
+    pub gpu_source: String,
     /// The GPUs are emulated.
     pub emulated: bool,
     /// How much faster than real time the GPUs run; 1 for real GPUs.
@@ -57,7 +58,8 @@ pub struct Status {
     #[serde(default)]
     pub not_enforced: Vec<String>,
     /// Problems for the operator: a full disk, a host short of memory, a lost GPU.
-    pub troubles: Vec<String>,
+    #[serde(alias = "troubles")]
+    pub problems: Vec<String>,
     /// The last warnings and errors of its log, the latest last.
     #[serde(default)]
     pub errors: Vec<LoggedError>,

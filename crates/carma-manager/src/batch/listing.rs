@@ -17,12 +17,12 @@ pub(crate) struct ListedPilot {
     pub(crate) reason: String,
     /// Time left; unset if it does not run, or without a limit.
     pub(crate) left: Option<Duration>,
-    pub(crate) fate: PilotFate,
+    pub(crate) fate: PilotOutcome,
 }
 
 /// What the state means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PilotFate {
+pub(crate) enum PilotOutcome {
     Waits,
     Runs,
     /// It has ended, or is being ended.
@@ -36,11 +36,11 @@ pub(super) fn parse(line: &str) -> Option<ListedPilot> {
         return None;
     }
     let fate = match state {
-        "PENDING" | "CONFIGURING" | "REQUEUED" | "REQUEUE_HOLD" | "REQUEUE_FED" | "SPECIAL_EXIT" | "RESV_DEL_HOLD" => PilotFate::Waits,
-        "RUNNING" | "SUSPENDED" | "STOPPED" | "SIGNALING" | "STAGE_OUT" | "RESIZING" => PilotFate::Runs,
-        _ => PilotFate::Over,
+        "PENDING" | "CONFIGURING" | "REQUEUED" | "REQUEUE_HOLD" | "REQUEUE_FED" | "SPECIAL_EXIT" | "RESV_DEL_HOLD" => PilotOutcome::Waits,
+        "RUNNING" | "SUSPENDED" | "STOPPED" | "SIGNALING" | "STAGE_OUT" | "RESIZING" => PilotOutcome::Runs,
+        _ => PilotOutcome::Over,
     };
-    let runs = fate == PilotFate::Runs;
+    let runs = fate == PilotOutcome::Runs;
     Some(ListedPilot {
         name: name.to_owned(),
         batch_job: batch_job.to_owned(),
@@ -68,15 +68,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pilots_are_told_from_other_jobs() {
+    fn pilots_are_distinguished_from_other_jobs() {
         assert_eq!(parse("12|train|RUNNING|None|1:00|gn0"), None);
         assert_eq!(parse("slurm_load_jobs error: Unable to contact slurm controller"), None);
         let running = parse("13|carma-ab|RUNNING|None|1-02:03:04|gn0").unwrap();
-        assert_eq!((running.fate, running.left, running.reason.as_str()), (PilotFate::Runs, Some(Duration::from_secs(93_784)), ""));
+        assert_eq!((running.fate, running.left, running.reason.as_str()), (PilotOutcome::Runs, Some(Duration::from_secs(93_784)), ""));
         let pending = parse("14|carma-cd|PENDING|Resources|8:00:00|").unwrap();
-        assert_eq!((pending.fate, pending.left, pending.reason.as_str()), (PilotFate::Waits, None, "Resources"));
+        assert_eq!((pending.fate, pending.left, pending.reason.as_str()), (PilotOutcome::Waits, None, "Resources"));
         for state in ["COMPLETING", "TIMEOUT", "PREEMPTED", "NODE_FAIL", "CANCELLED", "FAILED", "OUT_OF_MEMORY", "COMPLETED"] {
-            assert_eq!(parse(&format!("15|carma-ef|{state}|x|INVALID|gn0")).unwrap().fate, PilotFate::Over, "{state}");
+            assert_eq!(parse(&format!("15|carma-ef|{state}|x|INVALID|gn0")).unwrap().fate, PilotOutcome::Over, "{state}");
         }
         assert_eq!(["UNLIMITED", "INVALID", "05:06", "x:y"].map(time_left), [None, None, Some(Duration::from_secs(306)), None]);
     }

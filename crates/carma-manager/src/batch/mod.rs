@@ -17,18 +17,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use self::listing::{FORMAT, parse};
-pub(crate) use self::listing::{ListedPilot, PREFIX, PilotFate};
+pub(crate) use self::listing::{ListedPilot, PREFIX, PilotOutcome};
 pub(crate) use self::script::{PilotPaths, arguments, script};
 use crate::cluster::PoolSettings;
 use crate::slurm::{Commands, SlurmError};
 
 /// The time between two lists while pilots are about to start, and otherwise.
-const QUICK: Duration = Duration::from_secs(2);
+const FAST_POLL: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_secs(15);
 /// How often a pilot is cancelled at most: hours of a batch system that does not answer.
 const MOST_CANCELS: u32 = 1000;
-/// How long after an order the list is asked for often.
-const LIVELY: Duration = Duration::from_secs(60);
+/// How long after an order the list is read often.
+const FAST_POLL_PERIOD: Duration = Duration::from_secs(60);
 
 /// An order to the batch system.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ fn run(orders: &Receiver<BatchOrder>, report: &impl Fn(BatchReport) -> bool) {
         match orders.recv_timeout(wait) {
             Ok(order) => {
                 if !matches!(order, BatchOrder::Watch(_)) {
-                    (last_order, next) = (Instant::now(), Instant::now() + QUICK);
+                    (last_order, next) = (Instant::now(), Instant::now() + FAST_POLL);
                 }
                 if let BatchOrder::Cancel { pilot } = order {
                     cancelled.push((pilot, 0));
@@ -100,7 +100,7 @@ fn run(orders: &Receiver<BatchOrder>, report: &impl Fn(BatchReport) -> bool) {
         if watches && !report(listed) {
             return;
         }
-        next = Instant::now() + if last_order.elapsed() < LIVELY { QUICK } else { SLOW };
+        next = Instant::now() + if last_order.elapsed() < FAST_POLL_PERIOD { FAST_POLL } else { SLOW };
     }
 }
 

@@ -75,7 +75,7 @@ impl FromStr for Address {
             valid.then_some(Self::Network { host: bare.unwrap_or(host).to_owned(), port: port.parse().ok()?, encrypted })
         };
         read().ok_or_else(|| {
-            ClientError::Unusable(format!("{text:?} is no address of a manager: write https://server:7080, or http://localhost:7080"))
+            ClientError::Unusable(format!("{text:?} is not an address of a manager: write https://server:7080, or http://localhost:7080"))
         })
     }
 }
@@ -97,7 +97,7 @@ impl Token {
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(ClientError::Unusable("the token is empty, or has what no token has: spaces or other than ASCII".to_owned()))
+            Err(ClientError::Unusable("the token is empty, or contains spaces or non-ASCII characters".to_owned()))
         }
     }
 

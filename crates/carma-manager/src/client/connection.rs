@@ -101,7 +101,7 @@ impl Connection {
                 Address::Network { host, port, encrypted: false } => {
                     let addresses: Vec<_> = (host.as_str(), *port).to_socket_addrs().map_err(unreachable)?.collect();
                     if !addresses.iter().all(|address| address.ip().is_loopback()) {
-                        let why = format!("{} is not this machine: anybody could read what is said; write https://", self.address);
+                        let why = format!("{} is another machine, and http:// is not encrypted: write https://", self.address);
                         return Err(ClientError::Unusable(why));
                     }
                     Box::new(TcpStream::connect(addresses.as_slice()).await.map_err(unreachable)?)

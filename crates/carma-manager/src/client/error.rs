@@ -32,10 +32,10 @@ pub enum ClientError {
     #[error(transparent)]
     Refused(#[from] Problem),
     /// The connection broke after the call was sent.
-    #[error("the manager went away before it answered ({0}); look with `carma queue` whether it was done")]
+    #[error("the manager ended before it answered ({0}): check with `carma queue` whether the request took effect")]
     BrokenOff(String),
     /// The answer cannot be parsed.
-    #[error("the manager answers what this version does not understand: {0}")]
+    #[error("this version does not understand the answer of the manager: {0}")]
     Incomprehensible(String),
     /// An error of this process.
     #[error(transparent)]
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_manager_it_is_said_where_it_was_looked_for_and_how_to_start_one() {
+    fn without_a_manager_the_error_names_addresses_and_remedy() {
         let sockets = ["/run/user/1000/carma/carma.sock", "/run/carma/carma.sock"];
         insta::assert_snapshot!(ClientError::NoManager(sockets.map(PathBuf::from).to_vec()), @"no manager is running: nothing listens at /run/user/1000/carma/carma.sock or /run/carma/carma.sock; start one with `carma up`");
     }

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_told_apart_from_heartbeats_and_from_what_is_cut_off() {
+    fn events_are_distinguished_from_heartbeats_and_partial_data() {
         let text = ": alive\n\nid: 7\nevent: job\ndata: {\"a\":\ndata:1}\n\n:\n\ndata: last\n\ndata: cut";
         let mut lines = text.as_bytes().lines();
         let event = |id: Option<&str>, name: Option<&str>, data: &str| {

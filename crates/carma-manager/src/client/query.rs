@@ -27,7 +27,7 @@ mod tests {
     use crate::phase::Phase;
 
     #[test]
-    fn queries_are_their_fields_and_nothing_gets_out_of_a_value() {
+    fn query_values_are_escaped() {
         let name = Some("a&state=held #é/..".to_owned());
         let query = HistoryQuery { user: Some(UserId(7)), state: Some(Phase::Done), name, ..HistoryQuery::default() };
         assert_eq!(with_query("/v1/history", &query).unwrap(), "/v1/history?user=7&state=done&name=a%26state%3Dheld+%23%C3%A9%2F..");

@@ -16,7 +16,7 @@ pub struct PoolName(String);
 
 /// A text that is no name of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0:?} is no name of a pool: use up to 32 letters, digits, - and _")]
+#[error("{0:?} is not a valid pool name: use up to 32 letters, digits, - and _")]
 pub struct PoolNameError(String);
 
 impl FromStr for PoolName {
@@ -119,7 +119,7 @@ pub struct Pool {
     /// Why it requests none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<PoolPause>,
-    /// Pilots that failed since the last one that connected.
+    /// Failed pilots since the last one connected.
     #[serde(default)]
     pub failures: u32,
     /// Why the last one failed.

@@ -9,11 +9,13 @@ use super::{ManagerConfig, ManagerSettings};
 pub(super) fn unknown(rules: &Settings, manager: &ManagerSettings) -> Vec<(String, String)> {
     let no_user = |uid: u32| matches!(User::from_uid(Uid::from_raw(uid)), Ok(None)).then(|| format!("this host has no user {uid}"));
     let no_group = |gid: u32| matches!(Group::from_gid(Gid::from_raw(gid)), Ok(None)).then(|| format!("this host has no group {gid}"));
-    // The default group need not exist: then only root manages the jobs of others.
+    // The default group need not exist: then only root can manage the jobs of other users.
     let default = ManagerConfig::default().operators;
     let operators = manager.operators.iter().filter(|name| **name != default).filter_map(|name| {
         let unknown = matches!(Group::from_name(name), Ok(None));
-        unknown.then(|| ("manager.operators".to_owned(), format!("this host has no group {name:?}: only root manages the jobs of others")))
+        unknown.then(|| {
+            ("manager.operators".to_owned(), format!("this host has no group {name:?}: only root can manage the jobs of other users"))
+        })
     });
     let quotas = rules.quotas.iter().flat_map(|quotas| quotas.users.iter().flatten()).enumerate();
     let quotas = quotas.filter_map(|(index, quota)| Some((format!("quotas.users[{index}].uid"), no_user(quota.uid)?)));

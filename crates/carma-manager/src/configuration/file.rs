@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use super::{Configuration, ManagerConfig, ManagerSettings, Source, Sources, accounts};
 
 /// The table of the manager's own keys.
-const MANAGER: KeyInfo = KeyInfo { name: "manager", doc: "", kind: ManagerConfig::KIND, range: None };
+const MANAGER: KeyInfo = KeyInfo { name: "manager", formerly: None, doc: "", kind: ManagerConfig::KIND, range: None };
 
 /// A mistake in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,10 +74,17 @@ impl<'t> Reader<'t> {
     fn fitting_keys(&mut self, table: &DeTable<'t>, known: &[KeyInfo], path: &mut Vec<&'static str>) -> DeTable<'t> {
         let mut fitting = DeTable::new();
         for (key, value) in table {
-            let Some(info) = known.iter().find(|info| info.name == key.get_ref()) else {
+            let Some(info) = known.iter().find(|info| info.is_named(key.get_ref())) else {
                 self.report(&key.span(), unknown_key(key.get_ref(), known, path));
                 continue;
             };
+            if fitting.contains_key(info.name) {
+                self.report(
+                    &key.span(),
+                    format!("{} is the former name of {}: give one of them", info.formerly.unwrap_or_default(), info.name),
+                );
+                continue;
+            }
             path.push(info.name);
             let fits = match (info.kind, value.get_ref()) {
                 (Kind::Section(keys), DeValue::Table(inner)) => Some(table_of(self.fitting_keys(inner, keys, path))),
@@ -92,7 +99,7 @@ impl<'t> Reader<'t> {
             };
             path.pop();
             if let Some(value) = fits {
-                fitting.insert(key.clone(), value);
+                fitting.insert(Spanned::new(key.span(), info.name.into()), value);
             }
         }
         fitting
@@ -171,13 +178,15 @@ fn unknown_key(key: &str, known: &[KeyInfo], path: &[&str]) -> String {
     let nearest = names.clone().map(|name| (strsim::damerau_levenshtein(key, name), name)).min();
     let advice = match nearest {
         Some((distance, name)) if distance <= 2.max(key.len() / 3) => format!("did you mean {section}{name}?"),
-        _ => format!("the keys here are {}", names.collect::<Vec<_>>().join(", ")),
+        _ => format!("this section has the keys {}", names.collect::<Vec<_>>().join(", ")),
     };
-    format!("there is no key {section}{key}: {advice}")
+    format!("unknown key {section}{key}: {advice}")
 }
 
 #[cfg(test)]
 mod tests {
+    use carma_core::Seconds;
+
     use super::*;
 
     fn mistakes(text: &str) -> Vec<String> {
@@ -220,6 +229,19 @@ listen = "0.0.0.0:7070"
             mistakes("\n[window]\nperiod = 45\nstale_after = 50\n"),
             ["2: window.length = 30 is not allowed: give a number from 45 to 3600 s (window.period or more)"]
         );
+    }
+
+    #[test]
+    fn former_names_of_keys_are_read() {
+        let text = "[slots]\nlength = 60\n[gate]\npatience = 7\n[queue]\ncourtesy = 9\n[idle_holders]\nbelow = 0.5\n";
+        let read = read(text).unwrap();
+        let config = read.rules.check().unwrap();
+        assert_eq!(config.time_slices.length, Some(Seconds::from_secs(60)));
+        assert_eq!(config.gate.timeout, Some(Seconds::from_secs(7)));
+        assert_eq!((config.queue.fair_share_reserve, config.idle_jobs.below.get()), (Seconds::from_secs(9), 0.5));
+        assert_eq!(read.given["gate.timeout"], Source::Line(4));
+        let twice = mistakes("[gate]\npatience = 7\ntimeout = 8\n");
+        assert_eq!(twice, ["3: patience is the former name of timeout: give one of them"]);
     }
 
     #[test]

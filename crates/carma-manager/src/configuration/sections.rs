@@ -107,7 +107,7 @@ section! {
         slow_below: ZeroIsNone<Fraction> [0.0..=1.0] = Some(Fraction::clamped(0.3));
         /// Time over which the progress of a job is measured.
         slow_after: Seconds [60.0..=31_536_000.0] = Seconds::from_secs(1800);
-        /// A GPU is drained after this many faults of one kind (Xid and memory errors, losses, driver calls that hang). 0: never.
+        /// A GPU is drained after this many faults of one kind (Xid and memory errors, losses, hanging driver calls). 0: never.
         drain_after: ZeroIsNone<u32> [0.0..=1000.0] = Some(3);
         /// Time within which these faults must come.
         drain_within: Seconds [60.0..=31_536_000.0] = Seconds::from_secs(86_400);

@@ -21,8 +21,8 @@ use crate::tally::Tally;
 /// The most lines of notes in an answer: a sweep may have as many different ones as jobs.
 const MAX_NOTES: usize = 10;
 
-/// What the manager knows of a job that passed its checks, besides what the core is told. Jobs of an array share it.
-struct Checked {
+/// Data of a checked job that the core does not need. Jobs of an array share it.
+struct CheckedJob {
     /// The job in terms of earlier runs.
     groups: Groups,
     /// The estimate from earlier runs.
@@ -34,10 +34,10 @@ struct Checked {
 }
 
 /// Jobs to accept, in the order of their numbers.
-struct Newcomers {
+struct NewJobs {
     specs: Vec<JobSpec>,
     sources: Vec<RequestSource>,
-    checked: Vec<Rc<Checked>>,
+    checked: Vec<Rc<CheckedJob>>,
 }
 
 impl EngineState {
@@ -62,11 +62,11 @@ impl EngineState {
 
     fn accept(&mut self, owner: &Owner, jobs: ValidJobs) -> Result<Submitted, Problem> {
         if self.draining {
-            return Err(ProblemKind::Unavailable.because("the manager is draining, and takes no more jobs"));
+            return Err(ProblemKind::Unavailable.because("the manager is draining and accepts no jobs"));
         }
         self.check_limits(owner, jobs.count(), jobs.kinds())?;
         let first = self.writer.store().next_jobs(jobs.count() as u64);
-        let Newcomers { specs, sources, checked } = self.check_all(first, jobs, owner)?;
+        let NewJobs { specs, sources, checked } = self.check_all(first, jobs, owner)?;
         let labels: Vec<JobLabel> = specs.iter().map(JobSpec::label).collect();
         let accepted = Submitted { jobs: labels.iter().map(|label| label.job).collect(), notes: notes(&labels, &checked) };
         // The core checks all of them before it accepts the first: a job of a refused array must not have run.
@@ -83,11 +83,10 @@ impl EngineState {
     }
 
     /// Checks all jobs of a submission. Those of an array differ in nothing that is checked, so one of them stands for all.
-    fn check_all(&self, first: JobId, jobs: ValidJobs, owner: &Owner) -> Result<Newcomers, Problem> {
+    fn check_all(&self, first: JobId, jobs: ValidJobs, owner: &Owner) -> Result<NewJobs, Problem> {
         let (array, ids) = (ArrayId(first.0), (first.0..).map(JobId));
         let count = jobs.count();
-        let mut all =
-            Newcomers { specs: Vec::with_capacity(count), sources: Vec::with_capacity(count), checked: Vec::with_capacity(count) };
+        let mut all = NewJobs { specs: Vec::with_capacity(count), sources: Vec::with_capacity(count), checked: Vec::with_capacity(count) };
         match jobs.0 {
             Jobs::Each(requests) => {
                 for (id, mut request) in ids.zip(requests) {
@@ -98,7 +97,7 @@ impl EngineState {
             }
             Jobs::Members { template, indices } => {
                 let lean = template.without_environment();
-                let mut before: Option<(JobSpec, Rc<Checked>)> = None;
+                let mut before: Option<(JobSpec, Rc<CheckedJob>)> = None;
                 for ((place, index), id) in indices.into_iter().enumerate().zip(ids) {
                     let (spec, checked) = match &before {
                         Some((spec, checked)) if lean.parameters.is_empty() => {
@@ -121,7 +120,7 @@ impl EngineState {
     }
 
     /// Checks a request, and adds what earlier runs show.
-    fn check(&self, id: JobId, first: JobId, request: &JobRequest, owner: &Owner) -> Result<(JobSpec, Checked), Problem> {
+    fn check(&self, id: JobId, first: JobId, request: &JobRequest, owner: &Owner) -> Result<(JobSpec, CheckedJob), Problem> {
         let mut spec = self.spec(id, first, request, owner)?;
         let recalled = self.estimates.recall(request, spec.user);
         let note = self.estimates.add_to(&mut spec, request, recalled.as_ref());
@@ -132,11 +131,11 @@ impl EngineState {
         let method = if recalled.is_some() { None } else { self.estimates.method(request) };
         spec.awaits_estimate = method.is_some();
         let groups = self.estimates.lengths.groups(request, spec.user);
-        Ok((spec, Checked { groups, recalled, method, note }))
+        Ok((spec, CheckedJob { groups, recalled, method, note }))
     }
 
     /// Records an accepted job, and starts its estimate if it needs one.
-    fn record(&mut self, label: JobLabel, source: RequestSource, checked: &Checked, owner: &Owner, submitted: UnixMillis) {
+    fn record(&mut self, label: JobLabel, source: RequestSource, checked: &CheckedJob, owner: &Owner, submitted: UnixMillis) {
         let id = label.job;
         self.estimates.lengths.add(id, checked.groups);
         self.predictions.submitted(&self.decisions, &self.estimates.lengths, id);
@@ -161,8 +160,8 @@ impl EngineState {
     }
 }
 
-impl Newcomers {
-    fn add(&mut self, spec: JobSpec, source: RequestSource, checked: Rc<Checked>) {
+impl NewJobs {
+    fn add(&mut self, spec: JobSpec, source: RequestSource, checked: Rc<CheckedJob>) {
         self.specs.push(spec);
         self.sources.push(source);
         self.checked.push(checked);
@@ -170,7 +169,7 @@ impl Newcomers {
 }
 
 /// The notes of a submission: jobs with the same note share a line.
-fn notes(labels: &[JobLabel], checked: &[Rc<Checked>]) -> Vec<String> {
+fn notes(labels: &[JobLabel], checked: &[Rc<CheckedJob>]) -> Vec<String> {
     let mut lines: Vec<(JobLabel, usize, &str)> = Vec::new();
     for (label, note) in labels.iter().zip(checked).filter_map(|(label, job)| Some((label, job.note.as_ref()?))) {
         match lines.iter().position(|(_, _, text)| text == note) {

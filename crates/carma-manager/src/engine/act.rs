@@ -61,7 +61,7 @@ impl EngineState {
         });
         match order {
             Some(order) => self.decisions.batch.effects.push(Effect::Start(Box::new(order))),
-            None => self.not_started(attempt, "its GPU is no longer there"),
+            None => self.not_started(attempt, "its GPU is no longer available"),
         }
     }
 
@@ -76,5 +76,5 @@ impl EngineState {
 
 /// The text for a job that holds GPUs without using them.
 const fn idle_text(idle: Idle) -> &'static str {
-    if idle.lent { "holds its GPUs and does not use them: others may" } else { "holds its GPUs and does not use them" }
+    if idle.lent { "holds its GPUs without using them: other jobs may" } else { "holds its GPUs without using them" }
 }

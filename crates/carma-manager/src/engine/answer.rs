@@ -97,7 +97,7 @@ impl EngineState {
             for server in [LOCAL_SERVER].into_iter().chain(servers) {
                 let _ = self.decisions.tell(Event::HostShort { server });
             }
-            self.decisions.announce("draining: nothing more is launched".to_owned());
+            self.decisions.announce("draining: no more jobs start".to_owned());
         } else {
             self.condition = Condition::Stopping;
         }

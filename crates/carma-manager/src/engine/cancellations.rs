@@ -41,7 +41,7 @@ impl Cancellations {
 
 fn failure_text(is_signalled: bool, reason: &str) -> String {
     if is_signalled {
-        format!("it is told to end, but the cancellation is not recorded yet: {reason}; to kill it, cancel it again")
+        format!("it was signalled, but the cancellation is not stored yet: {reason}; cancel it again to kill it")
     } else {
         format!("nothing was changed: {reason}")
     }

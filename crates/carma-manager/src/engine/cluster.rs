@@ -41,7 +41,7 @@ impl EngineState {
     fn add_pool(&mut self, new: NewPool, by: &str) -> Result<(), Problem> {
         let NewPool { name, settings } = new;
         if self.pools.get(&name).is_some() {
-            return Err(ProblemKind::Conflict.because(format!("there is a pool {name} already: remove it first")));
+            return Err(ProblemKind::Conflict.because(format!("pool {name} exists already: remove it first")));
         }
         check(&settings)?;
         self.decisions.announce(format!("pool {name} is added by {by}"));
@@ -89,7 +89,7 @@ impl EngineState {
 }
 
 fn no_such_pool(name: &PoolName) -> Problem {
-    ProblemKind::NotFound.because(format!("there is no pool {name}"))
+    ProblemKind::NotFound.because(format!("unknown pool {name}"))
 }
 
 fn check(settings: &PoolSettings) -> Result<(), Problem> {
@@ -101,7 +101,7 @@ fn check(settings: &PoolSettings) -> Result<(), Problem> {
         return invalid("a pool needs at least one pilot: max and backlog must be 1 or more");
     }
     if settings.time.get() < 60.0 {
-        return invalid("a pilot needs a time of at least a minute");
+        return invalid("a pilot needs at least a minute");
     }
     // Names are ours, and a pilot that is requeued would be a second one under its name.
     let taken = ["--job-name", "-J", "--requeue", "--array", "-a", "--wrap"];

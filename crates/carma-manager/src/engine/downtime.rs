@@ -5,10 +5,10 @@ use carma_core::{AttemptId, Event, Seconds, ServerId, Time};
 use super::state::EngineState;
 
 /// Less is the time that a launch takes.
-const NOTEWORTHY: Seconds = Seconds::from_secs(1);
+const MIN_REPORTED: Seconds = Seconds::from_secs(1);
 
 impl EngineState {
-    /// An attempt of an earlier manager has run for this long, in the host's time. Its time limit counts all of it, so the core's time goes on.
+    /// An attempt of an earlier manager has run for this long, in the host's time. Its time limit counts all of it, so the core's time advances.
     pub(super) fn ran_without_manager(&mut self, attempt: AttemptId, ran: Seconds) {
         // An agent that only lost its connection says the same again.
         if self.attempts.get(attempt).is_none_or(|active| active.started) {
@@ -17,8 +17,8 @@ impl EngineState {
         let active = self.decisions.job(attempt.job).and_then(|job| job.state.active()).filter(|active| active.attempt == attempt);
         let Some(now) = active.map(|active| active.launched_at + ran.times(self.decisions.clock.speed())) else { return };
         let missing = now - self.decisions.now();
-        if missing >= NOTEWORTHY {
-            tracing::info!(job = attempt.job.0, attempt = attempt.number, "{attempt} ran for {missing} while no manager was there");
+        if missing >= MIN_REPORTED {
+            tracing::info!(job = attempt.job.0, attempt = attempt.number, "{attempt} ran for {missing} without a manager");
             self.advance(missing);
         }
     }

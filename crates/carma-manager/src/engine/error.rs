@@ -22,10 +22,10 @@ pub enum EngineError {
     #[error("cannot start a thread: {0}")]
     Thread(#[from] io::Error),
     /// The core refused what was in the store.
-    #[error("the core refuses what is in the store: {0}")]
+    #[error("the scheduler does not accept the contents of the store: {0}")]
     Refused(#[from] EventError),
     /// The driver does not answer while attempts are on its GPUs.
-    #[error("attempts run on GPUs that cannot be looked at: {0}")]
+    #[error("attempts run on GPUs that cannot be read: {0}")]
     GpusUnreadable(DriverError),
 }
 

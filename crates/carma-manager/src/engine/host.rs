@@ -34,7 +34,7 @@ impl Host {
 
     /// Attaches this host to a new core.
     pub(crate) fn attach(&mut self, decisions: &mut Decisions, topology: Option<Topology>) -> Result<(), EventError> {
-        // A new core must be told of a shortage again.
+        // A new core needs the shortage again.
         self.tracker = ShortageTracker::default();
         let host = HostWatch::new(Vec::new()).read().ok();
         let cpu_jobs = self.cpu_jobs.or_else(|| host.as_ref().map(|host| host.cores.max(MIN_CPU_JOBS)));
@@ -56,11 +56,11 @@ impl Host {
         match change.filter(|_| launches) {
             None => {}
             Some(HostChange::Short(shortage)) => {
-                decisions.announce(format!("the host is short, and nothing new is started: {shortage}"));
+                decisions.announce(format!("no new attempts start on this host: {shortage}"));
                 let _ = decisions.tell(Event::HostShort { server: LOCAL_SERVER });
             }
             Some(HostChange::Recovered) => {
-                decisions.announce("the host is fine again".to_owned());
+                decisions.announce("the host has enough resources again".to_owned());
                 let _ = decisions.tell(Event::HostRecovered { server: LOCAL_SERVER });
             }
         }

@@ -11,7 +11,7 @@ use super::log_removal::remove_logs;
 use super::state::EngineState;
 use crate::configuration::KeepConfig;
 use crate::saved;
-use crate::store::{Change, Keep, Retention};
+use crate::store::{Change, KeepRule, Retention};
 
 /// How often old jobs are removed, in the time that their age is counted in: that of the GPUs.
 const PRUNE_PERIOD: Seconds = Seconds::from_secs(3600);
@@ -74,7 +74,7 @@ impl EngineState {
 }
 
 fn retention(keep: &KeepConfig) -> Retention {
-    let days = |days: u64, most| Keep { age: Duration::from_secs(days * 86_400), most };
+    let days = |days: u64, most| KeepRule { age: Duration::from_secs(days * 86_400), most };
     Retention {
         jobs: days(keep.days, keep.jobs_per_user),
         events: days(keep.days, Retention::default().events.most),

@@ -64,7 +64,7 @@ mod tests {
     use crate::store::UnixMillis;
 
     #[test]
-    fn a_user_has_as_many_jobs_as_are_not_over() {
+    fn unfinished_jobs_of_a_user_are_counted() {
         let mut decisions = Decisions::new(Core::new(&Settings::default(), None).unwrap(), Clock::from(Time::ZERO, 1.0));
         let (mut jobs, owner) = (Jobs::default(), Owner { uid: 7, gid: 7, name: "ada".to_owned() });
         for job in [1, 2].map(JobId) {

@@ -12,7 +12,7 @@ use crate::link::{ToAgent, random_name};
 use crate::units::UnixMillis;
 
 /// Waiting jobs that are considered. More would not lead to more pilots soon.
-const LOOKED_AT: usize = 100;
+const MAX_CONSIDERED: usize = 100;
 /// The shortest time before the end of a pilot at which its successor is requested.
 const MIN_LEAD: Seconds = Seconds::from_secs(120);
 /// A server is new for this long.
@@ -30,7 +30,7 @@ impl EngineState {
                 }
             }
             // Nothing changes: the agents report whether pilots run.
-            BatchReport::NotListed(reason) => self.pools.trouble = Some(reason),
+            BatchReport::NotListed(reason) => self.pools.problem = Some(reason),
         }
     }
 
@@ -75,7 +75,7 @@ impl EngineState {
             self.pools.pilots_of(name).filter(|pilot| !pilot.returned).partition(|pilot| pilot.is_pending());
         let present = connected.iter().filter_map(|pilot| pilot.server).filter(|server| !self.ends_within(*server, lead)).count();
         let mut waiting = waiting.to_vec();
-        // What an ending pilot will put back needs its successor.
+        // Jobs that an ending pilot will requeue need its successor.
         for server in connected.iter().filter_map(|pilot| pilot.server).filter(|server| self.ends_within(*server, lead)) {
             let jobs = self.attempts.on(server).into_iter().filter_map(|attempt| self.decisions.job(attempt.job));
             waiting.extend(jobs.filter(|job| !self.ends_before(job, server)).map(|job| self.waiting_job(&job.spec, None)));
@@ -101,7 +101,7 @@ impl EngineState {
         let scheduler = self.decisions.scheduler();
         let waits = |job: &Job| job.state.waiting().is_some() || self.estimates.needs_agent(job.id());
         let jobs = scheduler.jobs().filter(|job| waits(job) && job.spec.gpus > 0);
-        jobs.take(LOOKED_AT).filter_map(|job| self.waits_for_room(job)).collect()
+        jobs.take(MAX_CONSIDERED).filter_map(|job| self.waits_for_room(job)).collect()
     }
 
     /// A job that waits, if more GPUs would help it.

@@ -4,7 +4,7 @@ use carma_core::JobId;
 
 use super::state::EngineState;
 
-/// After a restart, the requests of so many waiting jobs are read from the store at a time.
+/// Number of requests of waiting jobs that are read from the store at a time after a restart.
 const MOST_READ: usize = 50;
 
 impl EngineState {

@@ -5,7 +5,7 @@ use carma_core::{AttemptId, Event, Verdict};
 use super::accounting::{measured, tallies};
 use super::attempts;
 use super::decide::Effect;
-use super::estimates::{Lesson, Purpose};
+use super::estimates::{LearnedRun, Purpose};
 use super::gpus::GpuReport;
 use super::gpus::memory_limits::not_limited;
 use super::input::Input;
@@ -114,7 +114,7 @@ impl EngineState {
         self.decisions.batch.effects.push(Effect::Acknowledge(attempt));
         let gpu = placement.devices.first().and_then(|granted| self.gpus.device(granted.device)).map(|device| device.name.as_str());
         let alone = self.predictions.time_alone(&self.decisions, attempt);
-        let lesson = Lesson { attempt, measurement: &used.measurement, judgement, gpu, alone };
+        let lesson = LearnedRun { attempt, measurement: &used.measurement, judgement, gpu, alone };
         self.estimates.learn(&self.decisions, &self.reader, &lesson);
         let owner = self.jobs.owner(attempt.job).map(|owner| owner.name.as_str());
         tallies::count_end(&mut self.decisions, owner, attempt, &used.measurement, &judgement.verdict);

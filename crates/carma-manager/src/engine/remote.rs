@@ -7,7 +7,7 @@ use carma_gpu::DriverError;
 
 use super::decide::Effect;
 use super::input::Input;
-use super::servers::Greeting;
+use super::servers::HelloAnswer;
 use super::state::EngineState;
 use crate::agents::{AgentListener, AgentReport, Session, complete_logs};
 use crate::batch::BatchSystem;
@@ -84,11 +84,11 @@ impl EngineState {
     fn greet(&mut self, hello: AgentHello, session: Session) {
         let pilot = hello.pilot.as_ref().and_then(|name| self.pools.pilot(name)).cloned();
         match self.servers.greet(&hello, pilot.as_ref(), self.decisions.clock.speed()) {
-            Greeting::Back(server) => {
+            HelloAnswer::Back(server) => {
                 tracing::info!("the agent of {server} on {} is back", hello.node);
                 self.welcome(server, &session);
             }
-            Greeting::New => {
+            HelloAnswer::New => {
                 let now = self.decisions.wall();
                 let stored = self.servers.add(hello, now).clone();
                 let (id, node) = (stored.id, stored.node.clone());
@@ -99,8 +99,8 @@ impl EngineState {
                 // The agent starts nothing before its server is in the store.
                 self.decisions.batch.effects.push(Effect::Welcome(id, session));
             }
-            Greeting::Wait(reason) => session.send(ToAgent::Wait { reason }),
-            Greeting::Refused(reason) => {
+            HelloAnswer::Wait(reason) => session.send(ToAgent::Wait { reason }),
+            HelloAnswer::Refused(reason) => {
                 tracing::warn!("refuses the agent on {}: {reason}", hello.node);
                 session.send(ToAgent::Refused { reason });
             }
@@ -176,7 +176,7 @@ impl EngineState {
         match change.filter(|_| launches) {
             None => {}
             Some(HostChange::Short(shortage)) => {
-                self.decisions.announce(format!("{server} is short, and nothing new is started there: {shortage}"));
+                self.decisions.announce(format!("no new attempts start on {server}: {shortage}"));
                 let _ = self.decisions.tell(Event::HostShort { server });
             }
             Some(HostChange::Recovered) => {
@@ -188,7 +188,7 @@ impl EngineState {
     /// Gives up servers whose leases ran out.
     pub(super) fn check_servers(&mut self) {
         for server in self.servers.lost() {
-            self.server_gone(server, "its agent has not answered for the time of its lease");
+            self.server_gone(server, "its agent did not answer within the lease");
         }
     }
 
@@ -204,7 +204,7 @@ impl EngineState {
                 self.ended(&leftovers);
                 continue;
             }
-            let reason = format!("its server is gone: {reason}");
+            let reason = format!("its server was lost: {reason}");
             let judgement = Judgement { verdict: Verdict::ServerLost, reason, blame: None, needed: None };
             self.attempts.poll_last(&mut self.decisions, attempt);
             self.conclude(attempt, None, &judgement, Event::JobExited { attempt, verdict: Verdict::ServerLost });
@@ -216,7 +216,7 @@ impl EngineState {
         self.gpus.remove_remote(server);
         self.decisions.batch.changes.push(Change::ServerGone(server));
         let Some(gone) = gone else { return };
-        self.decisions.announce(format!("{server} on {} is gone: {reason}", gone.stored.node));
+        self.decisions.announce(format!("{server} on {} was lost: {reason}", gone.stored.node));
         let Some(pilot) = gone.stored.pilot else { return };
         match gone.draining.filter(|_| !gone.used) {
             // Another one would do the same.

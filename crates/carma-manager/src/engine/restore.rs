@@ -139,7 +139,7 @@ impl EngineState {
         }
         self.begin_servers(&loaded);
         for (job, reason) in loaded.unreadable {
-            self.decisions.announce(format!("{job} cannot be read back, and is left alone: {reason}"));
+            self.decisions.announce(format!("{job} cannot be read from the store and is ignored: {reason}"));
         }
         let unestimated = self.restore_jobs(loaded.jobs)?;
         for attempt in running {
@@ -211,7 +211,7 @@ impl EngineState {
         let active = self.decisions.job(attempt.job).and_then(|job| job.state.active());
         match active.map(|active| active.placement.clone()) {
             Some(placement) => self.order_start(attempt, placement),
-            None => self.not_started(attempt, "its GPU is no longer there"),
+            None => self.not_started(attempt, "its GPU is no longer available"),
         }
     }
 

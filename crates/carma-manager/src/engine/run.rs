@@ -180,7 +180,7 @@ impl EngineState {
         self.predict();
     }
 
-    /// Whether there are servers or pools to look after.
+    /// Whether there are servers or pools to maintain.
     fn watches_servers(&self) -> bool {
         !self.servers.is_empty() || !self.pools.is_empty()
     }
@@ -189,7 +189,7 @@ impl EngineState {
     pub(crate) fn take(&mut self, input: Input) {
         match self.condition {
             Condition::Unavailable { .. } => return self.take_while_unavailable(input),
-            // What was decided belongs to the other manager.
+            // The decisions belong to the other manager.
             Condition::TakenOver => return,
             Condition::Working | Condition::Stopping => {}
         }
@@ -276,7 +276,7 @@ impl EngineState {
             Input::Gpus(report) => self.gpus.ignore(&report),
             Input::Predicted(predicted) => self.predictions.take(predicted),
             Input::Agent(AgentReport::Hello { session, .. }) => {
-                session.send(ToAgent::Wait { reason: "the manager cannot store anything now".to_owned() });
+                session.send(ToAgent::Wait { reason: "the store cannot be written".to_owned() });
             }
             Input::Agent(AgentReport::Closed { session, .. }) => drop(self.servers.disconnect(&session)),
             _ => {}

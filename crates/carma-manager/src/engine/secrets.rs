@@ -60,7 +60,7 @@ fn hide_all(store: &Weak<Store>, reader: &Reader, executor: &dyn Executor, stop:
         let Some(store) = store.upgrade() else { return };
         let jobs = match reader.finished_with_secrets(last, AT_ONCE) {
             Ok(jobs) => jobs,
-            Err(error) => return tracing::warn!("cannot look for secrets of finished jobs: {error}"),
+            Err(error) => return tracing::warn!("cannot search for secrets of finished jobs: {error}"),
         };
         let Some(page_end) = jobs.last() else { return };
         last = *page_end;

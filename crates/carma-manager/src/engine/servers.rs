@@ -51,7 +51,7 @@ pub(crate) struct RemoteServers {
 
 /// The answer to the hello of an agent.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Greeting {
+pub(crate) enum HelloAnswer {
     /// It was this server before.
     Back(ServerId),
     /// It is a new server.
@@ -104,38 +104,40 @@ impl RemoteServers {
     }
 
     /// Whether an agent is welcome. `pilot`: the pilot that it says it runs in, if the manager has requested it.
-    pub(crate) fn greet(&mut self, hello: &AgentHello, pilot: Option<&Pilot>, speed: f64) -> Greeting {
+    pub(crate) fn greet(&mut self, hello: &AgentHello, pilot: Option<&Pilot>, speed: f64) -> HelloAnswer {
         if (hello.speed - speed).abs() > f64::EPSILON {
-            return Greeting::Refused(format!("its clock runs {} times as fast as real time, the manager's {speed} times", hello.speed));
+            return HelloAnswer::Refused(format!("its clock runs {} times as fast as real time, the manager's {speed} times", hello.speed));
         }
         if hello.pilot.is_some() && pilot.is_none() {
-            return Greeting::Refused("this manager has not requested its pilot, or has given it up".to_owned());
+            return HelloAnswer::Refused("this manager did not request its pilot, or has given it up".to_owned());
         }
         let same = |known: &&mut RemoteServer| known.stored.incarnation == hello.incarnation;
         if let Some(known) = self.known.values_mut().find(same) {
-            return if known.fenced { Greeting::Refused(FENCED.to_owned()) } else { Greeting::Back(known.stored.id) };
+            return if known.fenced { HelloAnswer::Refused(FENCED.to_owned()) } else { HelloAnswer::Back(known.stored.id) };
         }
         if hello.server.is_some() {
-            return Greeting::Refused("its lease ran out, and its jobs were put back".to_owned());
+            return HelloAnswer::Refused("its lease has expired, and its jobs were requeued".to_owned());
         }
         // A batch system may start a pilot twice. The new one waits until nothing of the old one can run.
         let older = self.known.values_mut().find(|known| hello.pilot.is_some() && known.stored.pilot == hello.pilot);
         if let Some(older) = older {
             older.fenced = true;
             older.session.iter().for_each(|session| session.send(ToAgent::Refused { reason: FENCED.to_owned() }));
-            return Greeting::Wait(format!("an earlier agent of its pilot is {}", older.stored.id));
+            return HelloAnswer::Wait(format!("an earlier agent of its pilot is {}", older.stored.id));
         }
         let holder = |device: &Device| {
             let mut on_node = self.known.values().filter(|known| known.stored.node == hello.node);
             on_node.find(|known| known.stored.facts.devices.iter().any(|other| other.uuid == device.uuid))
         };
         match hello.facts.devices.iter().find_map(|device| Some((device, holder(device)?))) {
-            None => Greeting::New,
+            None => HelloAnswer::New,
             Some((device, holder)) if holder.is_connected() => {
-                Greeting::Refused(format!("{} of {} is already used through another agent", device.uuid, hello.node))
+                HelloAnswer::Refused(format!("{} of {} is already used through another agent", device.uuid, hello.node))
             }
             // The batch system gives GPUs of a dead agent away at once. The lease of that agent lasts a little longer.
-            Some((device, holder)) => Greeting::Wait(format!("{} was a GPU of {}, whose lease is not over", device.uuid, holder.stored.id)),
+            Some((device, holder)) => {
+                HelloAnswer::Wait(format!("{} belongs to {}, and its lease has not expired", device.uuid, holder.stored.id))
+            }
         }
     }
 
@@ -165,7 +167,7 @@ impl RemoteServers {
         self.agents.iter().for_each(|agents| agents.connected(server, session.clone(), &known.stored.facts));
     }
 
-    /// A connection is closed. Its lease goes on until it runs out.
+    /// A connection is closed. Its lease continues until it expires.
     pub(crate) fn disconnect(&mut self, session: &Session) -> Option<ServerId> {
         let known = self.of(session)?;
         known.silent_since = Instant::now().checked_sub(session.close()).unwrap_or_else(Instant::now);
@@ -239,7 +241,7 @@ impl RemoteServer {
         self.session.is_some()
     }
 
-    /// Whether its agent could estimate a job that needs so many GPUs.
+    /// Whether its agent could estimate a job with this many GPUs.
     pub(crate) fn could_estimate(&self, gpus: u32) -> bool {
         self.is_connected() && self.draining.is_none() && self.stored.facts.devices.len() >= gpus as usize
     }

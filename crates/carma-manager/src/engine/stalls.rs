@@ -3,7 +3,7 @@
 use carma_core::{Active, AttemptId, Event, Fraction, OnHang, ServerId};
 
 use super::state::EngineState;
-use crate::watch::{Conditions, GpuSign, Look, Signs};
+use crate::watch::{AttemptSample, Conditions, GpuSign, Signs};
 
 impl EngineState {
     /// The GPUs of a server were sampled: reads what its attempts report, and checks each of them.
@@ -30,7 +30,7 @@ impl EngineState {
         let worked = progress.is_some_and(|done| done > Fraction::ZERO);
         let stall = self.attempts.look(attempt, before, worked, self.decisions.now(), config, |executor| {
             let checkpoint = may_checkpoint.then(|| executor.checkpoint(attempt)).flatten().and_then(|times| times.changed);
-            Look { signs: Signs { gpu, output: executor.output(attempt), progress, checkpoint }, conditions }
+            AttemptSample { signs: Signs { gpu, output: executor.output(attempt), progress, checkpoint }, conditions }
         });
         if before != stall {
             self.decisions.tell_or_log(Event::StallSeen { attempt, stall });

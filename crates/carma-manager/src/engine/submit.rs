@@ -21,22 +21,22 @@ impl EngineState {
         let limit = |text: String| Err(ProblemKind::Limit.because(text));
         let has = self.jobs.count_of(owner.uid);
         if let Some(most) = limits.jobs_per_user.filter(|most| has + count as u64 > *most) {
-            return limit(format!("{} has {has} jobs that are not over, and may have {most}", owner.name));
+            return limit(format!("{} has {has} unfinished jobs; the limit is {most}", owner.name));
         }
         for request in kinds {
             let resources = &request.resources;
             if let Some(most) = limits.gpus_per_job.filter(|most| resources.gpus > *most) {
-                return limit(format!("a job may have {most} GPUs here, and it asks for {}", resources.gpus));
+                return limit(format!("the limit is {most} GPUs per job; the job requests {}", resources.gpus));
             }
             if let Some(most) = self.most_gpus_of_a_pilot().filter(|most| resources.gpus > *most) {
-                let text = format!("the job needs {} GPUs, and no server or pilot has more than {most}", resources.gpus);
+                let text = format!("the job needs {} GPUs; no server or pilot has more than {most}", resources.gpus);
                 return limit(format!("{text}: a job over several nodes needs sbatch"));
             }
             if let Some((most, memory)) = limits.memory_per_job.zip(resources.memory).filter(|(most, memory)| memory > most) {
-                return limit(format!("a job may have {most} on a GPU here, and it asks for {memory}"));
+                return limit(format!("the limit is {most} per GPU; the job requests {memory}"));
             }
             if let Some((most, time)) = limits.seconds_per_job.zip(resources.time_limit).filter(|(most, time)| time > most) {
-                return limit(format!("a job may take {most} here, and it asks for {time}"));
+                return limit(format!("the time limit here is at most {most}; the job requests {time}"));
             }
         }
         Ok(())
@@ -58,7 +58,7 @@ impl EngineState {
         let limit = self.setup.configuration.manager.limits.memory_per_job?;
         let expected = estimated.estimate.memory.as_ref()?.get(0)?.expected;
         (expected > limit)
-            .then(|| ProblemKind::Limit.because(format!("a job may have {limit} on a GPU here, and it is expected to need {expected}")))
+            .then(|| ProblemKind::Limit.because(format!("the limit is {limit} per GPU; the estimate of the job is {expected}")))
     }
 
     /// The core's view of a request.
@@ -92,7 +92,7 @@ impl EngineState {
 
     /// A dependency; none if that job is over and meets the condition.
     fn dependency(&self, after: &After) -> Result<Option<Dependency>, Problem> {
-        let unknown = || ProblemKind::Invalid.because(format!("it is to come after job {}, which is not known", after.job));
+        let unknown = || ProblemKind::Invalid.because(format!("it depends on the unknown job {}", after.job));
         let job = after.job.parse().map(JobId).map_err(|_| unknown())?;
         if self.decisions.job(job).is_some() {
             return Ok(Some(Dependency { job, condition: after.condition }));
@@ -104,8 +104,7 @@ impl EngineState {
             (Condition::Ok, Some(outcome)) if outcome.succeeded() => Ok(None),
             (Condition::Ok, outcome) => {
                 let how = outcome.map_or_else(|| "is not known any more".to_owned(), ToString::to_string);
-                Err(ProblemKind::Conflict
-                    .because(format!("it is to come after {} has succeeded, and that {how}", history.job.job.spec.label())))
+                Err(ProblemKind::Conflict.because(format!("it depends on the success of {}, which {how}", history.job.job.spec.label())))
             }
         }
     }

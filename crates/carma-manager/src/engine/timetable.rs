@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// How often there is housekeeping.
 const PERIOD: Duration = Duration::from_secs(60);
-/// How often servers of agents and pools of pilots are looked after.
+/// How often servers of agents and pools of pilots are maintained.
 const CLUSTER_PERIOD: Duration = Duration::from_millis(500);
 
 /// When the next housekeeping and the next removal of old jobs are due.
@@ -40,7 +40,7 @@ impl Timetable {
         self.cluster.saturating_duration_since(Instant::now())
     }
 
-    /// Whether servers and pools are to be looked after.
+    /// Whether servers and pools need maintenance.
     pub(crate) fn cluster_is_due(&mut self) -> bool {
         is_due(&mut self.cluster, CLUSTER_PERIOD)
     }

@@ -1,7 +1,7 @@
 //! The engine's work for users: in turns, by what it costs the engine and the disk.
 //!
 //! A user who asks for much does not delay others: between two pieces, inputs are taken, and the user who was served least is next. A batch holds
-//! only so many changes of one user, because everyone's answers wait for the batch.
+//! only a limited number of changes of one user, because all answers wait for the batch.
 
 use std::time::{Duration, Instant};
 

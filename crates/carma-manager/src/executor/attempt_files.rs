@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_a_user_puts_among_checkpoints_are_not_taken_for_an_attempt() {
+    fn user_files_among_checkpoints_are_not_attempts() {
         let job = tempfile::tempdir().unwrap();
         let mut bystander = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = bystander.id();

@@ -64,7 +64,7 @@ impl LocalExecutor {
                 tracker.carry_out(order, |order| {
                     let job = order.attempt.job;
                     let request = request_of(job).map_err(NotLaunched::Host)?;
-                    let request = request.ok_or_else(|| NotLaunched::Job(format!("what {job} asked for is no longer known")))?;
+                    let request = request.ok_or_else(|| NotLaunched::Job(format!("the request of {job} is no longer known")))?;
                     start(order, request, &tracker.settings)
                 });
                 true
@@ -120,7 +120,7 @@ impl Executor for LocalExecutor {
     }
 
     fn progress(&self, attempt: AttemptId) -> Option<f64> {
-        // What it reports itself counts more.
+        // The progress that it reports itself has priority.
         attempt_files::progress(&self.0.folder(attempt)).or_else(|| self.0.attempts().get(&attempt)?.printed)
     }
 

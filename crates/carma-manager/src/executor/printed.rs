@@ -17,9 +17,9 @@ use crate::progress::OutputProgress;
 use crate::supervise::AttemptFolder;
 use crate::untrusted::open_file;
 
-/// How often the logs are looked at. One that did not grow costs a system call.
+/// How often the logs are checked. One that did not grow costs a system call.
 const PERIOD: Duration = Duration::from_millis(250);
-/// The most that is read of a log at a time, which takes a few milliseconds. What is before is left out.
+/// The most that is read of a log at a time, which takes a few milliseconds. Earlier output is skipped.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// A running attempt.
@@ -78,7 +78,7 @@ impl Followed {
     }
 }
 
-/// What a log has got since. A log that is shorter than before has lost its middle.
+/// New output of a log. A log that is shorter than before has lost its middle.
 fn new_bytes(path: &Path, read: &mut u64) -> io::Result<Vec<u8>> {
     let length = std::fs::symlink_metadata(path)?.len();
     if length == *read {
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_new_is_read_and_never_much() {
+    fn only_a_bounded_amount_of_new_output_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let (path, mut read) = (folder.path().join("log"), 0);
         assert!(new_bytes(&path, &mut read).is_err());

@@ -160,7 +160,7 @@ impl Tracker {
             Some(known) => !known.signals.is_empty(),
         };
         if told_to_end {
-            self.not_started(order.attempt, "it was told to end before it could be launched".to_owned());
+            self.not_started(order.attempt, "it was stopped before it could be launched".to_owned());
         } else {
             self.order(order);
         }
@@ -171,7 +171,7 @@ impl Tracker {
         let ended = match state {
             Ok(AttemptState::Running(supervised)) => return self.started(attempt, supervised),
             Ok(AttemptState::NeverStarted) => return self.not_started(attempt, "its shim ended before it began".to_owned()),
-            Ok(AttemptState::Starting) => return self.unclear(attempt, "its shim does not say who it is"),
+            Ok(AttemptState::Starting) => return self.unclear(attempt, "its shim did not identify itself"),
             Ok(AttemptState::Ended(ended)) => Some(ended),
             Ok(AttemptState::Lost) => None,
             Err(FolderError::Damaged { path, source }) => {
@@ -224,7 +224,7 @@ impl Tracker {
         if !self.not_watched(attempt) {
             return;
         }
-        tracing::warn!(job = attempt.job.0, attempt = attempt.number, "the state of the attempt is unclear, checking again soon: {reason}");
+        tracing::warn!(job = attempt.job.0, attempt = attempt.number, "the state of the attempt is unknown, checking again soon: {reason}");
         self.later(RECHECK_DELAY, move |tracker| tracker.found(attempt, wait_for_shim(&tracker.folder(attempt))));
     }
 

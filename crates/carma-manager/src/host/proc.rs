@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_are_busy_with_all_but_idling_and_waiting() {
+    fn cpus_are_busy_unless_idle_or_waiting() {
         let before = cpu_times("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 100 0 100 800 0 0 0 0 0 0\n").unwrap();
         let after = cpu_times("cpu  160 0 120 900 20 0 0 0 60 0\n").unwrap();
         assert_eq!(after.busy_since(before), Some(Fraction::clamped(0.4)));

@@ -10,7 +10,7 @@ use super::proc::Pressure;
 /// Resources of the host and what is left of them. In a container: of the container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostReading {
-    /// Cores that may be used.
+    /// Usable cores.
     pub cores: u32,
     /// Share of time that CPUs were busy since the last reading; unset in the first.
     pub busy: Option<Fraction>,

@@ -46,21 +46,21 @@ impl Limits {
 #[serde(rename_all = "snake_case")]
 pub enum Shortage {
     /// Memory.
-    #[error("{available} of the host's memory are available, less than {least}")]
+    #[error("{available} of host memory is available, less than {least}")]
     Memory {
         /// What is available.
         available: MiB,
         /// The limit.
         least: MiB,
     },
-    /// Memory, so much that the host thrashes.
-    #[error("everything on the host waits for memory {waits} of the time")]
+    /// Memory: the host thrashes.
+    #[error("all processes wait for memory for {waits} of the time")]
     Thrashing {
         /// Share of time.
         waits: Fraction,
     },
     /// Space on a disk.
-    #[error("{free} are free on the disk of {folder}, less than {least}", folder = folder.display())]
+    #[error("{free} is free on the disk of {folder}, less than {least}", folder = folder.display())]
     Disk {
         /// A folder on the disk.
         folder: PathBuf,
@@ -70,7 +70,7 @@ pub enum Shortage {
         least: MiB,
     },
     /// CPU time, by the kernel's pressure.
-    #[error("processes wait for CPUs {waits} of the time")]
+    #[error("processes wait for a CPU for {waits} of the time")]
     Cpu {
         /// Share of time.
         waits: Fraction,
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_go_to_and_fro() {
+    fn a_shortage_does_not_flicker() {
         let limits = Limits { memory: MiB(1000), ..Limits::default() };
         let mut standing = ShortageTracker::default();
         let mut seen = |available| match standing.take(&reading(available), &limits) {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_off_stays_off_while_the_host_recovers() {
+    fn a_disabled_limit_stays_disabled_while_the_host_recovers() {
         let limits = Limits { memory_pressure: Fraction::ONE, ..Limits::default() };
         let busy = Pressure { some: Fraction::clamped(0.99), full: Some(Fraction::clamped(0.99)) };
         let mut host = HostReading { cpu_pressure: Some(busy), memory_pressure: Some(busy), ..reading(32_000) };
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_what_is_short() {
+    fn the_text_names_the_scarce_resource() {
         let limits = Limits { cpu_pressure: Fraction::clamped(0.95), ..Limits::default() };
         let words = |change: fn(&mut HostReading)| {
             let mut reading = reading(32_000);
@@ -197,15 +197,15 @@ mod tests {
         };
         assert_eq!(words(|_| {}), None);
         let pressure = |some, full| Some(Pressure { some: Fraction::clamped(some), full: Some(Fraction::clamped(full)) });
-        assert_eq!(words(|host| host.memory_available = MiB(3)).unwrap(), "3 MiB of the host's memory are available, less than 1.0 GiB");
-        assert_eq!(words(|host| host.disks[0].free = MiB(7)).unwrap(), "7 MiB are free on the disk of /var/lib/carma, less than 1.0 GiB");
+        assert_eq!(words(|host| host.memory_available = MiB(3)).unwrap(), "3 MiB of host memory is available, less than 1.0 GiB");
+        assert_eq!(words(|host| host.disks[0].free = MiB(7)).unwrap(), "7 MiB is free on the disk of /var/lib/carma, less than 1.0 GiB");
         assert_eq!(words(|host| host.load = 65.0).unwrap(), "the load is 65 on 8 cores");
         let mut waiting = reading(32_000);
         (waiting.cpu_pressure, waiting.load) = (pressure(0.5, 0.0), 100.0);
         assert_eq!(waiting.shortage(&limits), None, "pressure tells more than the load");
         waiting.cpu_pressure = pressure(0.99, 0.0);
-        assert_eq!(waiting.shortage(&limits).unwrap().to_string(), "processes wait for CPUs 0.99 of the time");
+        assert_eq!(waiting.shortage(&limits).unwrap().to_string(), "processes wait for a CPU for 0.99 of the time");
         waiting.memory_pressure = pressure(0.9, 0.5);
-        assert_eq!(waiting.shortage(&limits).unwrap().to_string(), "everything on the host waits for memory 0.50 of the time");
+        assert_eq!(waiting.shortage(&limits).unwrap().to_string(), "all processes wait for memory for 0.50 of the time");
     }
 }

@@ -43,7 +43,7 @@ impl HostWatch {
         Self { root: root.into(), folders, times: None }
     }
 
-    /// Reads the host. A disk that cannot be read is left out: it may come back.
+    /// Reads the host. A disk that cannot be read is skipped: it may return.
     pub fn read(&mut self) -> Result<HostReading, Unreadable> {
         let host = self.parse("proc/meminfo", memory)?;
         let own_groups = fs::read_to_string(self.root.join("proc/self/cgroup")).unwrap_or_default();

@@ -67,7 +67,7 @@ impl Devices {
         Ok((Self::sorted(devices), excluded))
     }
 
-    /// Asks the driver for one GPU with this mode; empty where it is cut and has no instances.
+    /// Asks the driver for one GPU with this mode; empty if it is in MIG mode without instances.
     pub(crate) fn of_gpu(driver: &Driver, uuid: &DeviceUuid, id: DeviceId, mode: CollocationMode) -> Result<Self, DriverError> {
         let gpu = driver.inventory()?.gpus.into_iter().find(|gpu| gpu.uuid == *uuid);
         gpu.map_or_else(|| Ok(Vec::new()), |gpu| with_instances(driver, gpu, id, mode)).map(Self::sorted)
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gpu_keeps_its_number_whichever_others_come_or_go() {
+    fn a_gpu_keeps_its_number_when_others_change() {
         let uuid = |name: &str| name.parse::<DeviceUuid>().unwrap();
         let mut numbers = Numbers::default();
         assert_eq!([numbers.of(&uuid("GPU-a"), 0), numbers.of(&uuid("GPU-b"), 1)], [0, 1]);

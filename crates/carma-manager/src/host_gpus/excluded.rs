@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gpus_of_others_are_told_from_gpus_that_are_of_no_use() {
+    fn gpus_of_others_are_distinguished_from_unusable_gpus() {
         let uuid = |name: &str| name.parse::<DeviceUuid>().unwrap();
         let left_out = |index, name: &str, reason| LeftOut { index, uuid: Some(uuid(name)), name: None, reason };
         let other = left_out(0, "GPU-a", Unfit::Excluded(Exclusion::NotVisible));

@@ -10,9 +10,12 @@ pub enum Blame {
     /// The job itself.
     Job,
     /// Other processes on its GPU.
-    Neighbours,
+    #[serde(alias = "neighbours")]
+    OtherProcesses,
     /// The hardware or the host.
-    Machine,
+    #[serde(alias = "machine")]
+    Hardware,
     /// A user, an operator or a limit ended it.
-    Orders,
+    #[serde(alias = "orders")]
+    Stopped,
 }

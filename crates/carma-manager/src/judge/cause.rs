@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_from_another_failure_is_not_the_cause() {
+    fn a_consequence_is_not_the_cause() {
         let lone = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ";
         assert_eq!(found(lone).unwrap().0, Meaning::Consequence);
         let log = format!("torch.cuda.OutOfMemoryError: CUDA out of memory.\n{}{lone}\n", "waiting\n".repeat(60));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_came_of_another_is_not_the_cause() {
+    fn an_error_during_handling_is_not_the_cause() {
         let of = |first: &str, chain: &str| {
             found(&format!("{first}\n\n{chain}\n\nTraceback (most recent call last):\n  x\nTypeError: x\n")).unwrap().0
         };

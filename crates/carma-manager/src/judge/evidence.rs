@@ -139,7 +139,7 @@ mod tests {
     use carma_core::ServerId;
 
     #[test]
-    fn kernels_of_all_times_name_their_victim() {
+    fn all_kernels_name_the_killed_process() {
         for (line, pid) in [
             (
                 "[12345.678901] Out of memory: Killed process 4711 (python) total-vm:132120576kB, anon-rss:65536000kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:129024kB oom_score_adj:0",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn only_errors_of_its_time_and_of_its_processes_concern_it() {
+    fn only_errors_of_its_time_and_processes_count() {
         let gpu = DeviceId::gpu(ServerId(0), 0);
         let with = |xid, at, pid| Evidence {
             launched_at: Time::from_secs(10),

@@ -21,8 +21,7 @@ impl DeviceFacts {
         let room = limit - own;
         let reached = room < free && wanted.is_none_or(|wanted| wanted > room);
         let device = self.device.label();
-        reached
-            .then(|| format!("it reached its own limit of {limit}, which {by} enforces: it had {own} of {device}, where {free} were free"))
+        reached.then(|| format!("it reached its limit of {limit}, enforced by {by}: it used {own} on {device}, where {free} was free"))
     }
 
     /// Memory beyond the reservation is taken back when others need theirs.
@@ -32,7 +31,7 @@ impl DeviceFacts {
         let device = self.device.label();
         (peak > reserved).then(|| {
             let borrowed = peak - reserved;
-            format!("it had borrowed {borrowed} on {device} beyond the {reserved} reserved for it, and other jobs needed theirs")
+            format!("it used {borrowed} on {device} beyond its reserved {reserved}, and other jobs needed their memory")
         })
     }
 }
@@ -60,21 +59,18 @@ mod tests {
     fn a_limit_counts_only_where_the_gpu_had_more() {
         let limit = Limits::Driver { memory: MiB(10 << 10) };
         let reached = facts(limit, 9, 23).limited(None).unwrap();
-        assert_eq!(
-            reached,
-            "it reached its own limit of 10.0 GiB, which the driver enforces: it had 9.0 GiB of gpu0, where 17.0 GiB were free"
-        );
+        assert_eq!(reached, "it reached its limit of 10.0 GiB, enforced by the driver: it used 9.0 GiB on gpu0, where 17.0 GiB was free");
         assert_eq!(facts(limit, 9, 23).limited(Some(MiB(512))), None, "so much it may have");
         assert_eq!(facts(limit, 9, 40).limited(None), None, "others took all there is");
         let by_mps = Limits::Mps { active_threads: None, memory: Some(MiB(10 << 10)) };
-        assert!(facts(by_mps, 9, 23).limited(Some(MiB(2048))).unwrap().contains("which MPS enforces"));
+        assert!(facts(by_mps, 9, 23).limited(Some(MiB(2048))).unwrap().contains("enforced by MPS"));
         assert_eq!(facts(Limits::Streams, 9, 23).limited(None), None);
     }
 
     #[test]
     fn a_borrower_on_a_full_gpu_has_only_what_is_reserved() {
         let whole = Limits::Driver { memory: MiB(40 << 10) };
-        assert!(facts(whole, 25, 40).limited(None).unwrap().contains("borrowed 15.0 GiB"));
+        assert!(facts(whole, 25, 40).limited(None).unwrap().contains("used 15.0 GiB"));
         assert_eq!(facts(whole, 10, 40).limited(None), None, "it kept to its reservation");
     }
 }

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_and_progress_bars_leave_the_words() {
+    fn colours_and_progress_bars_are_removed() {
         let log =
             "\u{1b}[31mValueError\u{1b}[0m: \u{1b}[1;4mx\u{1b}[m\n\r 10%|#  |\r 20%|## |\u{1b}]0;title\u{7}done\u{1b}]8;;http://x\u{1b}\\y";
         let texts: Vec<String> = read(log).into_iter().map(|(_, text)| text).collect();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn launchers_say_who_speaks() {
+    fn prefixes_of_launchers_name_the_process() {
         for (line, process, text) in [
             ("[rank1]: ValueError: x", "[rank1]:", "ValueError: x"),
             ("[default0]:    x = 1", "[default0]:", "   x = 1"),

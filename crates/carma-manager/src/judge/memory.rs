@@ -57,7 +57,7 @@ impl MemoryAtFailure {
         match self.wanted {
             _ if alone => Some(Blame::Job),
             Some(wanted) if self.own + wanted > reserved.unwrap_or(self.total).min(self.total) => Some(Blame::Job),
-            Some(_) => Some(Blame::Neighbours),
+            Some(_) => Some(Blame::OtherProcesses),
             None => None,
         }
     }
@@ -70,9 +70,9 @@ impl MemoryAtFailure {
     /// A description for people.
     pub(super) fn describe(&self) -> String {
         let gib = |size: MiB| format!("{:.1}", size.0 as f64 / 1024.0);
-        let wanted = self.wanted.map_or_else(String::new, |wanted| format!("it asked for {} GiB more, and ", gib(wanted)));
+        let wanted = self.wanted.map_or_else(String::new, |wanted| format!("it requested {} GiB more; ", gib(wanted)));
         let (total, own, others, free) = (gib(self.total), gib(self.own), gib(self.others()), gib(self.free));
-        format!("{wanted}of the GPU's {total} GiB it had {own}, others had {others}, and {free} were free")
+        format!("{wanted}it used {own} of the GPU's {total} GiB, other processes used {others}, and {free} was free")
     }
 }
 
@@ -110,20 +110,23 @@ mod tests {
     const OF_2_1: &str = "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacty of 23.69 GiB of which 17.06 MiB is free. Process 12 has 12.00 GiB memory in use. Including non-PyTorch memory, this process has 11.66 GiB memory in use. Of the allocated memory 10.90 GiB is allocated by PyTorch, and 479.07 MiB is reserved by PyTorch but unallocated.";
 
     #[test]
-    fn pytorch_of_all_times_is_understood() {
+    fn all_versions_of_pytorch_are_understood() {
         let old = MemoryAtFailure::from_message(OF_1_13).unwrap();
         assert_eq!((old.wanted, old.total, old.free, old.own), (Some(MiB(2048)), MiB(40_540), MiB(1219), MiB(38_912)));
         assert_eq!((old.blame(None), old.needed()), (Some(Blame::Job), Some(MiB(40_960))));
         let new = MemoryAtFailure::from_message(OF_2_1).unwrap();
-        assert_eq!(new.blame(None), Some(Blame::Neighbours));
-        assert_eq!(new.blame(Some(MiB(12 * 1024))), Some(Blame::Neighbours), "it had less than it was reserved");
+        assert_eq!(new.blame(None), Some(Blame::OtherProcesses));
+        assert_eq!(new.blame(Some(MiB(12 * 1024))), Some(Blame::OtherProcesses), "it had less than it was reserved");
         assert_eq!(new.blame(Some(MiB(4096))), Some(Blame::Job), "it took more than it was reserved");
-        assert_eq!(new.describe(), "it asked for 0.0 GiB more, and of the GPU's 23.7 GiB it had 11.7, others had 12.0, and 0.0 were free");
+        assert_eq!(
+            new.describe(),
+            "it requested 0.0 GiB more; it used 11.7 of the GPU's 23.7 GiB, other processes used 12.0, and 0.0 was free"
+        );
         assert_eq!(MemoryAtFailure::from_message("CUDA out of memory. Tried to allocate lots"), None);
     }
 
     #[test]
-    fn too_much_alone_is_its_own_whoever_else_was_there() {
+    fn a_job_larger_than_the_gpu_is_its_own_fault() {
         let told = OF_2_1.replace("allocate 20.00 MiB", "allocate 20.00 GiB");
         assert_eq!(MemoryAtFailure::from_message(&told).unwrap().blame(None), Some(Blame::Job));
     }

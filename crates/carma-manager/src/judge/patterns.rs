@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_wording_can_be_met() {
+    fn every_pattern_can_match() {
         for (source, wordings) in PATTERNS {
             for (words, means) in *wordings {
                 let line = words.join(" ");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_it_matters_more_than_what_it_resembles() {
+    fn the_source_of_a_line_outweighs_its_similarity() {
         for (line, means) in [
             (
                 "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /rmm/detail/error.hpp: cudaErrorMemoryAllocation",
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dealt_with_is_told_from_what_was_not() {
+    fn handled_errors_are_distinguished_from_unhandled_ones() {
         assert!(is_handled("CUDA out of memory, retrying with batch size 8"));
         assert!(is_handled("WARNING: skipping a batch: CUDA out of memory"));
         assert!(!is_handled("[10:00:00] pooled_storage_manager.h:161: cudaMalloc retry failed: out of memory"));

@@ -62,15 +62,15 @@ const TERMINATED: i32 = 128 + 15;
 pub fn verdict(evidence: &Evidence<'_>) -> Judgement {
     let (code, signal) = match &evidence.exit {
         None => {
-            return Judgement::new(Verdict::SupervisorLost, Blame::Machine, "its supervisor was killed, and how it ended cannot be known");
+            return Judgement::new(Verdict::SupervisorLost, Blame::Hardware, "its supervisor was killed, and its exit code is unknown");
         }
         Some(Exit::NotStarted(reason)) => {
             return Judgement::new(Verdict::CouldNotStart { reason: reason.clone() }, None, reason.clone());
         }
         // It got SIGTERM, so its exit code is meaningless.
         Some(idle @ Exit::Idle(_)) if evidence.stopped.is_none() => {
-            let reason = format!("{idle}: nothing was typed or printed at its terminal");
-            return Judgement::new(Verdict::Failed { code: TERMINATED }, Blame::Orders, reason);
+            let reason = format!("{idle}: its terminal had no input and no output");
+            return Judgement::new(Verdict::Failed { code: TERMINATED }, Blame::Stopped, reason);
         }
         Some(Exit::Idle(_)) => (TERMINATED, None),
         Some(Exit::Code(0)) => return Judgement::new(Verdict::Succeeded, None, "it exited with code 0"),
@@ -108,18 +108,20 @@ impl Failure<'_> {
 
 fn stopped(failure: &Failure<'_>) -> Option<Judgement> {
     let (verdict, blame, why) = match failure.evidence.stopped? {
-        StopReason::Cancelled => (Verdict::Failed { code: failure.code }, Blame::Orders, "the job was cancelled"),
-        StopReason::TimeLimit => (Verdict::Failed { code: failure.code }, Blame::Orders, "its time was up"),
-        StopReason::Requeued => (Verdict::Failed { code: failure.code }, Blame::Orders, "it is to run again later"),
-        StopReason::TimeSliceOver => (Verdict::Failed { code: failure.code }, Blame::Orders, "it has had its slot, and others waited"),
-        StopReason::Moved => (Verdict::Failed { code: failure.code }, Blame::Orders, "it is to run elsewhere"),
-        StopReason::ServerEnding => (Verdict::Failed { code: failure.code }, Blame::Orders, "its server ends soon"),
-        StopReason::Borrows(borrowing) => return Some(failure.failed(Blame::Job, format!("it was told to end: it {borrowing}"))),
-        StopReason::Hanging => (Verdict::Hung, Blame::Orders, "it hung: no GPU activity, no output and no progress"),
-        StopReason::GpuLost => (Verdict::GpuLost, Blame::Machine, "its GPU is gone"),
-        StopReason::MpsServerDied => (Verdict::MpsServerDied, Blame::Machine, "its MPS server died"),
+        StopReason::Cancelled => (Verdict::Failed { code: failure.code }, Blame::Stopped, "the job was cancelled"),
+        StopReason::TimeLimit => (Verdict::Failed { code: failure.code }, Blame::Stopped, "its time was up"),
+        StopReason::Requeued => (Verdict::Failed { code: failure.code }, Blame::Stopped, "it was requeued"),
+        StopReason::TimeSliceOver => {
+            (Verdict::Failed { code: failure.code }, Blame::Stopped, "its time slice was over, and other jobs waited")
+        }
+        StopReason::Moved => (Verdict::Failed { code: failure.code }, Blame::Stopped, "it was moved to another GPU"),
+        StopReason::ServerEnding => (Verdict::Failed { code: failure.code }, Blame::Stopped, "its server ends soon"),
+        StopReason::Borrows(borrowing) => return Some(failure.failed(Blame::Job, format!("it was stopped: it {borrowing}"))),
+        StopReason::Hanging => (Verdict::Hung, Blame::Stopped, "it hung: no GPU activity, no output and no progress"),
+        StopReason::GpuLost => (Verdict::GpuLost, Blame::Hardware, "its GPU was lost"),
+        StopReason::MpsServerDied => (Verdict::MpsServerDied, Blame::Hardware, "its MPS server died"),
     };
-    Some(Judgement::new(verdict, blame, format!("it was told to end: {why}")))
+    Some(Judgement::new(verdict, blame, format!("it was stopped: {why}")))
 }
 
 fn gpu_failed(failure: &Failure<'_>) -> Option<Judgement> {
@@ -129,7 +131,7 @@ fn gpu_failed(failure: &Failure<'_>) -> Option<Judgement> {
     } else {
         format!("{} was lost", evidence.devices.iter().find(|device| device.lost)?.device)
     };
-    Some(Judgement::new(Verdict::GpuLost, Blame::Machine, reason))
+    Some(Judgement::new(Verdict::GpuLost, Blame::Hardware, reason))
 }
 
 fn out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
@@ -155,25 +157,25 @@ fn out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
 
 fn mps_failed(failure: &Failure<'_>) -> Option<Judgement> {
     if let Some(device) = failure.evidence.devices.iter().find(|device| device.mps_server_died) {
-        return Some(Judgement::new(Verdict::MpsServerDied, Blame::Machine, format!("the MPS server of {} died", device.device)));
+        return Some(Judgement::new(Verdict::MpsServerDied, Blame::Hardware, format!("the MPS server of {} died", device.device)));
     }
     let Meaning::Mps(mps) = failure.meaning()? else { return None };
     let line = failure.cause_line()?;
     Some(match mps.verdict() {
-        Some(verdict) => Judgement::new(verdict, Blame::Machine, line),
-        None => failure.failed(Blame::Orders, line),
+        Some(verdict) => Judgement::new(verdict, Blame::Hardware, line),
+        None => failure.failed(Blame::Stopped, line),
     })
 }
 
 fn host_out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
     let host = &failure.evidence.host;
     if let (true, Some(kills @ 1..)) = (host.at_memory_limit, host.oom_kills) {
-        let reason = format!("it needed more host memory than its limit (--host-mem), and the kernel ended {kills} of its processes");
+        let reason = format!("it exceeded its limit of host memory (--host-mem), and the kernel killed {kills} of its processes");
         return Some(Judgement::new(Verdict::HostOutOfMemory, Blame::Job, reason));
     }
     let reason = match (failure.evidence.oom_victim(), host.oom_kills, failure.meaning()) {
-        (Some(pid), ..) => format!("the host ran out of memory, and the kernel ended its process {pid}"),
-        (None, Some(kills @ 1..), _) => format!("the host's memory ran out for it, and the kernel ended {kills} of its processes"),
+        (Some(pid), ..) => format!("the host ran out of memory, and the kernel killed its process {pid}"),
+        (None, Some(kills @ 1..), _) => format!("it ran out of host memory, and the kernel killed {kills} of its processes"),
         (None, _, Some(Meaning::SharedMemory)) => {
             format!("the host's shared memory (/dev/shm) ran out: {}", failure.cause_line().unwrap_or_default())
         }
@@ -183,34 +185,34 @@ fn host_out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
         }
         _ => return None,
     };
-    Some(Judgement::new(Verdict::HostOutOfMemory, Blame::Machine, reason))
+    Some(Judgement::new(Verdict::HostOutOfMemory, Blame::Hardware, reason))
 }
 
 fn killed_from_outside(failure: &Failure<'_>) -> Option<Judgement> {
     const SIGKILL: i32 = 9;
     let told_nothing = matches!(failure.meaning(), None | Some(Meaning::Consequence | Meaning::Killed));
     let reason = match failure.evidence.host.oom_kills {
-        Some(_) => "somebody killed it (signal 9), and it was not the kernel for want of memory",
-        None => "it was killed (signal 9), and nothing shows by whom: the kernel does so when the host is out of memory",
+        Some(_) => "it was killed (signal 9), but not by the kernel for lack of memory",
+        None => "it was killed (signal 9) by an unknown process; the kernel does this when the host is out of memory",
     };
     (failure.signal == Some(SIGKILL) && told_nothing).then(|| failure.failed(None, reason))
 }
 
 fn log_names_lost_gpu(failure: &Failure<'_>) -> Option<Judgement> {
     (failure.meaning() == Some(Meaning::GpuLost))
-        .then(|| Judgement::new(Verdict::GpuLost, Blame::Machine, failure.cause_line().unwrap_or_default()))
+        .then(|| Judgement::new(Verdict::GpuLost, Blame::Hardware, failure.cause_line().unwrap_or_default()))
 }
 
 /// An ordinary failure, with a hint.
 fn failed(failure: &Failure<'_>) -> Judgement {
     let ending = match failure.signal {
-        Some(signal) => format!("signal {signal}{} ended it", name(signal).map_or_else(String::new, |name| format!(" ({name})"))),
+        Some(signal) => format!("it was ended by signal {signal}{}", name(signal).map_or_else(String::new, |name| format!(" ({name})"))),
         None => format!("it exited with code {}", failure.code),
     };
     let quoted = failure.cause_line().map_or_else(String::new, |line| format!(": {line}"));
     let hint = match failure.meaning() {
-        Some(Meaning::HostMemory) => "; it asked the host for more memory than it may have".to_owned(),
-        Some(Meaning::PerhapsGpuMemory) => "; it may be for want of GPU memory, but nothing shows that its GPU was full".to_owned(),
+        Some(Meaning::HostMemory) => "; it requested more host memory than its limit".to_owned(),
+        Some(Meaning::PerhapsGpuMemory) => "; lack of GPU memory is possible, but its GPU did not appear full".to_owned(),
         meaning => match failure.evidence.xid(&[XidBlame::Program, XidBlame::Unclear]) {
             Some((device, xid)) => format!("; {device} reported {xid}"),
             None if meaning.is_none() && failure.evidence.devices.iter().any(DeviceFacts::is_nearly_full) => {

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shell_takes_names_and_arguments_as_they_are() {
+    fn the_shell_leaves_names_and_arguments_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let conda = folder.path().join("conda");
         // A fake Conda: `conda activate` prints its arguments.

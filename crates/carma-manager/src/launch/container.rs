@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_cannot_take_is_refused() {
+    fn unsupported_paths_are_refused() {
         let refused = lines(ContainerEngine::Apptainer, &[], "/data/a:b", None).unwrap_err();
         assert_eq!(refused.to_string(), "\"/data/a:b\" cannot be mounted into a container: rename it");
     }

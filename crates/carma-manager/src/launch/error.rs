@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlanError {
     /// A name that could be taken for an option.
-    #[error("{0:?} is no name of an image or environment")]
+    #[error("{0:?} is not the name of an image or environment")]
     NotAName(String),
     /// A path that an engine's command line cannot contain.
     #[error("{0:?} cannot be mounted into a container: rename it")]

@@ -47,16 +47,16 @@ pub enum HelperError {
     #[error("{0}")]
     NotStarted(String),
     /// It exceeded its time limit and was killed.
-    #[error("it was not done within {} s", .0.as_secs())]
+    #[error("it did not finish within {} s", .0.as_secs())]
     Late(Duration),
     /// No client waits for its result any more.
-    #[error("it was stopped: its result is no longer needed")]
+    #[error("it was stopped because its result is no longer needed")]
     NotNeeded,
     /// How it ended is unknown.
     #[error("its supervisor was killed")]
     Lost,
     /// Its logs cannot be read.
-    #[error("cannot read what it said: {0}")]
+    #[error("cannot read its output: {0}")]
     Unreadable(#[from] io::Error),
 }
 
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_new_and_go_when_they_are_done_with() {
+    fn helper_folders_are_new_and_removed_after_use() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("0")).unwrap();
         let folders = HelperFolders::new(folder.path().to_owned());

@@ -60,7 +60,7 @@ impl LookupQuestion {
         }
     }
 
-    /// Whether an answer needs a look at files.
+    /// Whether an answer needs to read files.
     pub(super) fn is_about_files(&self) -> bool {
         self.container || self.conda.is_some()
     }

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_told_where_it_is_and_what_it_may_use() {
+    fn a_job_gets_variables_about_its_place_and_limits() {
         let mps = Limits::Mps { active_threads: Some(50), memory: Some(MiB(2048)) };
         let words = ["python", "-c", "print('a b')", "", "--lr", "-1\n"];
         let plan = planned(&request(program(&words)), &[mps], &Lookup::default()).unwrap();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_run_by_what_their_first_line_names() {
+    fn scripts_run_with_the_interpreter_of_their_first_line() {
         let command = |script: &str| interpreted(script, "/state/a b/script".as_ref()).join("|");
         assert_eq!(command("echo hello\n"), "/bin/sh|/state/a b/script");
         assert_eq!(command("#!/bin/bash\necho"), "/bin/bash|/state/a b/script");

@@ -24,7 +24,7 @@ pub struct Snapshot {
 #[derive(Debug, Error)]
 pub enum SnapshotError {
     /// Git did not answer.
-    #[error("git cannot tell what belongs to {directory}: {message}")]
+    #[error("git cannot list the files of {directory}: {message}")]
     Git {
         /// The folder in question.
         directory: PathBuf,
@@ -33,7 +33,7 @@ pub enum SnapshotError {
     },
     /// It is too large.
     #[error(
-        "the work tree has {bytes} bytes, and {limit} may be copied; the largest file is {largest} ({size} bytes): let git ignore what is no code"
+        "the work tree has {bytes} bytes, and at most {limit} are copied; the largest file is {largest} ({size} bytes): add data files to .gitignore"
     )]
     TooLarge {
         /// Its size.
@@ -149,14 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_copied_is_told_before_anything_is() {
+    fn errors_are_reported_before_any_copy() {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("project");
         tree(&project, &[("a", "aaa"), ("weights.bin", "0123456789")]);
         let target = folder.path().join("copy");
         assert_eq!(
             snapshot(&project, &target, 12).unwrap_err().to_string(),
-            "the work tree has 13 bytes, and 12 may be copied; the largest file is weights.bin (10 bytes): let git ignore what is no code"
+            "the work tree has 13 bytes, and at most 12 are copied; the largest file is weights.bin (10 bytes): add data files to .gitignore"
         );
         let plain = folder.path().join("plain");
         fs::create_dir(&plain).unwrap();

@@ -23,17 +23,17 @@ const MAX_PLAIN: usize = MAX_FRAME - TAG;
 /// No message is longer: a request with its environment, or the last part of two logs.
 const MAX_MESSAGE: usize = 32 << 20;
 
-/// Why a connection cannot go on.
+/// Why a connection cannot continue.
 #[derive(Debug, Error)]
 pub(crate) enum LinkError {
     /// The other side does not know the secret, or speaks another protocol.
-    #[error("the other side does not have the same secret, or is of another version")]
+    #[error("the other side has another secret or another version")]
     Secret,
     /// What arrived makes no sense.
-    #[error("the other side sent something else than a message: {0}")]
+    #[error("the other side sent invalid data: {0}")]
     Message(String),
     /// The message is too long.
-    #[error("a message has {0} bytes, which is too long")]
+    #[error("a message of {0} bytes is too long")]
     TooLong(usize),
 }
 
@@ -48,12 +48,12 @@ impl From<snow::Error> for LinkError {
 pub(crate) struct Handshake(HandshakeState);
 
 impl Handshake {
-    /// Of the agent.
+    /// The handshake of the agent.
     pub(crate) fn agent(secret: &Secret) -> Result<Self, LinkError> {
         Ok(Self(builder(secret)?.build_initiator()?))
     }
 
-    /// Of the manager.
+    /// The handshake of the manager.
     pub(crate) fn manager(secret: &Secret) -> Result<Self, LinkError> {
         Ok(Self(builder(secret)?.build_responder()?))
     }
@@ -75,7 +75,10 @@ impl Handshake {
     /// After both messages.
     pub(crate) fn finish(self) -> Result<Cipher, LinkError> {
         let state = Arc::new(self.0.into_stateless_transport_mode()?);
-        Ok(Cipher { sealer: Sealer { state: Arc::clone(&state), sent: 0 }, opener: Opener { state, received: 0, message: Vec::new() } })
+        Ok(Cipher {
+            sealer: Encryptor { state: Arc::clone(&state), sent: 0 },
+            opener: Decryptor { state, received: 0, message: Vec::new() },
+        })
     }
 }
 
@@ -87,18 +90,18 @@ fn builder(secret: &Secret) -> Result<Builder<'_>, LinkError> {
 /// Both directions.
 #[derive(Debug)]
 pub(crate) struct Cipher {
-    pub(crate) sealer: Sealer,
-    pub(crate) opener: Opener,
+    pub(crate) sealer: Encryptor,
+    pub(crate) opener: Decryptor,
 }
 
 /// Encrypts messages, in order.
 #[derive(Debug)]
-pub(crate) struct Sealer {
+pub(crate) struct Encryptor {
     state: Arc<StatelessTransportState>,
     sent: u64,
 }
 
-impl Sealer {
+impl Encryptor {
     /// The frames of a message.
     pub(crate) fn seal(&mut self, message: &impl Serialize) -> Result<Vec<u8>, LinkError> {
         let json = serde_json::to_vec(message).map_err(|error| LinkError::Message(error.to_string()))?;
@@ -117,14 +120,14 @@ impl Sealer {
 
 /// Decrypts messages, in order.
 #[derive(Debug)]
-pub(crate) struct Opener {
+pub(crate) struct Decryptor {
     state: Arc<StatelessTransportState>,
     received: u64,
     /// What arrived of the next message.
     message: Vec<u8>,
 }
 
-impl Opener {
+impl Decryptor {
     /// Takes the content of a frame; returns a message when it is complete.
     pub(crate) fn open<T: DeserializeOwned>(&mut self, content: &[u8]) -> Result<Option<T>, LinkError> {
         let mut plain = vec![0; content.len()];

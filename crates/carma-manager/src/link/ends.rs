@@ -46,14 +46,14 @@ mod tests {
     use crate::attempt::{Ended, Exit};
 
     #[test]
-    fn an_end_is_read_as_it_was_written_and_only_where_the_manager_looks() {
+    fn an_end_reads_back_only_from_its_folder() {
         let jobs = tempfile::tempdir().unwrap();
         let attempt = AttemptId { job: JobId(3), number: 2 };
         let now = SystemTime::now();
         let ended = Ended { exit: Exit::Code(7), started: now, ended: now, oom_kills: None, at_memory_limit: false };
         let end =
             Leftovers { attempt, ended: Some(ended), stdout: b"\xffout".to_vec(), stderr: Vec::new(), log_bytes: 4, kernel_log: None };
-        assert!(write_end(jobs.path(), &end).is_err(), "there is no folder of the job");
+        assert!(write_end(jobs.path(), &end).is_err(), "there is not a folder of the job");
         fs::create_dir(jobs.path().join("3")).unwrap();
         write_end(jobs.path(), &end).unwrap();
         let read = read_end(jobs.path(), attempt).unwrap();

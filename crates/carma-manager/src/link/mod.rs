@@ -11,7 +11,7 @@ mod ends;
 mod message;
 mod secret;
 
-pub(crate) use self::cipher::{Cipher, Handshake, LinkError, Opener, Sealer};
+pub(crate) use self::cipher::{Cipher, Decryptor, Encryptor, Handshake, LinkError};
 pub(crate) use self::ends::{read_end, remove_end, write_end};
 pub(crate) use self::message::{
     AgentHello, AttemptNote, EstimateAnswer, EstimateMessage, FromAgent, LogPiece, LogStream, StartMessage, TerminalEvent, TerminalMessage,

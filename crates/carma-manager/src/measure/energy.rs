@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_nothing_made(energy in any::<u64>(), weights in prop::collection::vec(0.0..1e6_f64, 1..9)) {
+        fn the_parts_sum_to_the_whole(energy in any::<u64>(), weights in prop::collection::vec(0.0..1e6_f64, 1..9)) {
             let parts = Millijoules(energy).split(&weights);
             prop_assert_eq!(parts.len(), weights.len());
             prop_assert_eq!(parts.iter().map(|part| u128::from(part.0)).sum::<u128>(), u128::from(energy));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_as_their_weights() {
+    fn parts_are_proportional_to_their_weights() {
         assert_eq!(Millijoules(1000).split(&[1.0, 3.0]), [Millijoules(250), Millijoules(750)]);
         assert_eq!(Millijoules(10).split(&[0.0, 0.0]), [Millijoules(10), Millijoules(0)]);
         assert_eq!(Millijoules(10).split(&[]), []);

@@ -9,7 +9,7 @@ use super::energy::Millijoules;
 use super::measurement::Measurement;
 use super::share::shares;
 use super::usage::Usage;
-use super::usage_sample::{Holder, Occupant, UsageSample};
+use super::usage_sample::{GpuConsumer, Holder, UsageSample};
 
 /// Counters describe at most this much time before a sample: after a longer pause they count for this long only.
 const MAX_SPAN: Seconds = Seconds::from_secs(60);
@@ -137,7 +137,7 @@ impl DeviceMeter {
 }
 
 /// The memory of an occupant; if the driver does not report it and it is alone, all memory in use.
-fn memory(occupant: &Occupant, sample: &UsageSample) -> MiB {
+fn memory(occupant: &GpuConsumer, sample: &UsageSample) -> MiB {
     let alone = || (sample.occupants.len() == 1).then_some(sample.memory_used);
     occupant.memory.or_else(alone).unwrap_or_default()
 }

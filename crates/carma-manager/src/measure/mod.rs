@@ -16,4 +16,4 @@ pub use measurement::Measurement;
 pub use meter::{DeviceEnergy, Meter};
 pub use share::Basis;
 pub use usage::{Level, Usage};
-pub use usage_sample::{Holder, Occupant, UsageSample};
+pub use usage_sample::{GpuConsumer, Holder, UsageSample};

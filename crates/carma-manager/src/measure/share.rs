@@ -3,7 +3,7 @@
 use carma_core::Fraction;
 use serde::{Deserialize, Serialize};
 
-use super::usage_sample::Occupant;
+use super::usage_sample::GpuConsumer;
 
 /// The basis for dividing a GPU's activity, the most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub enum Basis {
 }
 
 /// The weight of each occupant, and its basis.
-pub(super) fn shares(occupants: &[Occupant]) -> (Basis, Vec<f64>) {
+pub(super) fn shares(occupants: &[GpuConsumer]) -> (Basis, Vec<f64>) {
     let busy = || occupants.iter().map(|occupant| occupant.busy.map_or(0.0, Fraction::get)).collect::<Vec<f64>>();
     let held = || occupants.iter().map(|occupant| occupant.memory.map(|memory| memory.0 as f64)).collect::<Option<Vec<f64>>>();
     let weighs = |weights: &Vec<f64>| weights.iter().sum::<f64>() > 0.0;
@@ -40,13 +40,13 @@ mod tests {
     use carma_core::MiB;
 
     #[test]
-    fn the_surest_that_is_told_counts() {
-        let occupant = |busy: Option<f64>, memory: Option<u64>| Occupant {
+    fn the_most_reliable_value_counts() {
+        let occupant = |busy: Option<f64>, memory: Option<u64>| GpuConsumer {
             holder: Holder::Others,
             busy: busy.map(Fraction::clamped),
             memory: memory.map(MiB),
         };
-        let of = |occupants: &[Occupant]| shares(occupants);
+        let of = |occupants: &[GpuConsumer]| shares(occupants);
         assert_eq!(of(&[occupant(None, None)]), (Basis::Alone, vec![1.0]));
         assert_eq!(of(&[occupant(Some(0.5), None), occupant(None, Some(9))]), (Basis::Utilisation, vec![0.5, 0.0]));
         assert_eq!(of(&[occupant(Some(0.0), Some(1)), occupant(None, Some(3))]), (Basis::Memory, vec![1.0, 3.0]));

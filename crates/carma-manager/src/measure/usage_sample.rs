@@ -22,12 +22,12 @@ pub struct UsageSample {
     /// How busy it was.
     pub utilisation: Utilisation,
     /// The attempts and other processes on it, each once.
-    pub occupants: Vec<Occupant>,
+    pub occupants: Vec<GpuConsumer>,
 }
 
 /// An attempt, or all other processes, on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Occupant {
+pub struct GpuConsumer {
     /// The holder.
     pub holder: Holder,
     /// Memory held; unset if the driver does not report it.
@@ -54,16 +54,16 @@ impl UsageSample {
         owner: impl Fn(u32) -> Option<AttemptId>,
         busy: impl Fn(u32) -> Option<Fraction>,
     ) -> Self {
-        let mut occupants: BTreeMap<Holder, Occupant> = BTreeMap::new();
+        let mut occupants: BTreeMap<Holder, GpuConsumer> = BTreeMap::new();
         for process in &reading.processes {
             let holder = owner(process.pid).map_or(Holder::Others, Holder::Attempt);
             let (memory, busy) = (process.memory, busy(process.pid));
-            let add = |occupant: &mut Occupant| {
+            let add = |occupant: &mut GpuConsumer| {
                 occupant.memory = occupant.memory.zip(memory).map(|(before, more)| before + more);
                 let sum = |before: Fraction| Fraction::clamped(before.get() + busy.map_or(0.0, Fraction::get));
                 occupant.busy = occupant.busy.map(sum).or(busy);
             };
-            occupants.entry(holder).and_modify(add).or_insert(Occupant { holder, memory, busy });
+            occupants.entry(holder).and_modify(add).or_insert(GpuConsumer { holder, memory, busy });
         }
         Self {
             at,
@@ -78,7 +78,7 @@ impl UsageSample {
 
 impl UsageSample {
     /// One of our attempts, if it was on the GPU.
-    pub fn occupant(&self, attempt: AttemptId) -> Option<&Occupant> {
+    pub fn occupant(&self, attempt: AttemptId) -> Option<&GpuConsumer> {
         self.occupants.iter().find(|occupant| occupant.holder == Holder::Attempt(attempt))
     }
 
@@ -116,7 +116,7 @@ mod tests {
         let busy = |pid| (pid == 2).then(|| Fraction::clamped(0.5));
         let sample = UsageSample::new(Time::from_secs(1), &reading, None, |pid| (pid < 3).then_some(attempt), busy);
         assert_eq!(sample.energy, Some(Millijoules(1500)));
-        let ours = Occupant { holder: Holder::Attempt(attempt), memory: Some(MiB(300)), busy: Some(Fraction::clamped(0.5)) };
-        assert_eq!(sample.occupants, [ours, Occupant { holder: Holder::Others, memory: Some(MiB(350)), busy: None }]);
+        let ours = GpuConsumer { holder: Holder::Attempt(attempt), memory: Some(MiB(300)), busy: Some(Fraction::clamped(0.5)) };
+        assert_eq!(sample.occupants, [ours, GpuConsumer { holder: Holder::Others, memory: Some(MiB(350)), busy: None }]);
     }
 }

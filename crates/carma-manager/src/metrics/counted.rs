@@ -21,7 +21,7 @@ const VERDICTS: [&str; 10] = [
 /// Other outcomes of jobs.
 const OUTCOMES: [&str; 3] = ["time_limit", "cancelled", "dependency_failed"];
 /// Why else jobs are put back.
-const REQUEUES: [&str; 5] = ["requested", "slot_over", "moved", "server_ending", "borrowed"];
+const REQUEUES: [&str; 5] = ["requested", "time_slice_over", "moved", "server_ending", "borrowed"];
 const DECISIONS: [&str; 4] = ["launch", "signal", "requeue", "finish"];
 
 pub(super) fn write(page: &mut Page, tallies: &Tallies, names: bool) {
@@ -39,21 +39,16 @@ pub(super) fn write(page: &mut Page, tallies: &Tallies, names: bool) {
         _ => None,
     });
     let outcomes = [&VERDICTS[..], &OUTCOMES].concat();
-    by_word(counter("carma_jobs_finished_total", "Jobs that are over, by how they ended."), "outcome", &outcomes, |tally| match tally {
+    by_word(counter("carma_jobs_finished_total", "Finished jobs by outcome."), "outcome", &outcomes, |tally| match tally {
         Tally::Finished(outcome) => Some(outcome),
         _ => None,
     });
-    by_word(
-        counter("carma_attempts_ended_total", "Attempts that are over, by how they ended."),
-        "verdict",
-        &VERDICTS,
-        |tally| match tally {
-            Tally::Ended(verdict) => Some(verdict),
-            _ => None,
-        },
-    );
+    by_word(counter("carma_attempts_ended_total", "Finished attempts by verdict."), "verdict", &VERDICTS, |tally| match tally {
+        Tally::Ended(verdict) => Some(verdict),
+        _ => None,
+    });
     let reasons = [&VERDICTS[1..], &REQUEUES].concat();
-    by_word(counter("carma_requeues_total", "Jobs that were put back to run again, by why."), "reason", &reasons, |tally| match tally {
+    by_word(counter("carma_requeues_total", "Requeued jobs by reason."), "reason", &reasons, |tally| match tally {
         Tally::Requeued(reason) => Some(reason),
         _ => None,
     });
@@ -63,12 +58,7 @@ pub(super) fn write(page: &mut Page, tallies: &Tallies, names: bool) {
     } else {
         |tally| matches!(tally, Tally::Energy(_)).then_some("")
     };
-    by_word(
-        counter("carma_user_energy_joules_total", "Energy that is accounted to attempts of the user that have ended."),
-        "user",
-        &[],
-        user,
-    );
+    by_word(counter("carma_user_energy_joules_total", "Energy of the user's finished attempts."), "user", &[], user);
     histograms(page, tallies);
 }
 
@@ -86,7 +76,7 @@ fn histograms(page: &mut Page, tallies: &Tallies) {
     family("carma_attempt_run_seconds", "Time from an attempt's launch to its end.", &[(alone, Histogram::Run)]);
     family(
         "carma_memory_peak_ratio",
-        "The peak of memory of attempts that succeeded, as a part of what was expected.",
+        "Peak memory of successful attempts as a share of the expected memory.",
         &[(Labels::new([("of", &"estimate")]), Histogram::PeakOfEstimate), (Labels::new([("of", &"declared")]), Histogram::PeakOfDeclared)],
     );
 }
@@ -99,7 +89,7 @@ mod tests {
     use crate::tally::kind_of;
 
     #[test]
-    fn every_way_to_end_has_its_word() {
+    fn every_state_of_slurm_has_a_meaning() {
         let reason = String::new;
         let verdicts = [
             Verdict::Succeeded,

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_stand_below_what_is_told_of_them() {
+    fn samples_follow_their_help_text() {
         let mut page = Page::default();
         let (odd, plain) = (Labels::new([("name", &"a \"b\"\\\nc"), ("gpu", &3)]), Labels::new([("name", &"x")]));
         page.family(gauge("carma_x_bytes", "So many."), [(&odd, Some(1.5)), (&plain, None), (&plain, Some(f64::NAN))]);

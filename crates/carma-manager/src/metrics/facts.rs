@@ -105,10 +105,10 @@ pub(super) mod example {
     pub(in super::super) fn instance() -> GpuFacts {
         let detail = json!({
             "device": "s0/gpu3/mig1", "uuid": "MIG-7", "name": "NVIDIA A100-SXM4-40GB 3g.20gb", "mode": "mig", "lost": false, "drained": false,
-            "memory": 20096, "memory_used": 1024, "promised": 2048, "available": 18048, "power": null, "energy": null, "temperature": null,
+            "memory": 20096, "memory_used": 1024, "reserved": 2048, "available": 18048, "power": null, "energy": null, "temperature": null,
             "utilisation": {"smact": 0.5}, "foreign": 0, "obstacles": [], "closed": [], "counters": "dcgmi",
             "tenants": [{
-                "attempt": {"job": 7, "number": 2}, "name": "a \"quoted\" name", "user": "alice", "promised": 2048, "memory": 1024, "smact": 0.5,
+                "attempt": {"job": 7, "number": 2}, "name": "a \"quoted\" name", "user": "alice", "reserved": 2048, "memory": 1024, "smact": 0.5,
                 "energy": 12.5, "launched": 0,
             }],
         });

@@ -8,32 +8,32 @@ use super::value::{Value, bytes, flag, share};
 use crate::measure::DeviceEnergy;
 use crate::tally::kind_of;
 
-/// Of devices that can take jobs.
+/// Metrics of devices that can take jobs.
 const USED: [(Metric, Value<GpuFacts>); 9] = [
-    (gauge("carma_gpu_memory_bytes", "All memory of the GPU."), |gpu| Some(bytes(gpu.detail.memory))),
+    (gauge("carma_gpu_memory_bytes", "Total memory of the GPU."), |gpu| Some(bytes(gpu.detail.memory))),
     (gauge("carma_gpu_memory_used_bytes", "Memory in use by all processes."), |gpu| Some(bytes(gpu.detail.memory_used?))),
-    (gauge("carma_gpu_memory_promised_bytes", "Memory reserved for jobs."), |gpu| Some(bytes(gpu.detail.promised))),
+    (gauge("carma_gpu_memory_reserved_bytes", "Memory reserved for jobs."), |gpu| Some(bytes(gpu.detail.reserved))),
     (gauge("carma_gpu_memory_available_bytes", "Memory that can still be reserved for a job."), |gpu| Some(bytes(gpu.detail.available))),
-    (gauge("carma_gpu_memory_unaccounted_bytes", "Memory in use that belongs to no process that the driver lists."), |gpu| {
+    (gauge("carma_gpu_memory_unaccounted_bytes", "Memory in use that belongs to no listed process."), |gpu| {
         Some(bytes(gpu.reading.as_ref()?.unaccounted()?))
     }),
-    (gauge("carma_gpu_memory_foreign_bytes", "Memory of processes that are not CARMA's."), |gpu| Some(bytes(gpu.foreign_memory))),
-    (gauge("carma_gpu_processes_foreign", "Processes that are not CARMA's."), |gpu| Some(gpu.detail.foreign as f64)),
-    (gauge("carma_gpu_jobs", "Jobs of CARMA on the GPU."), |gpu| Some(gpu.detail.tenants.len() as f64)),
-    (gauge("carma_gpu_open", "Whether the GPU would take another job, memory aside."), |gpu| Some(flag(gpu.detail.obstacles.is_empty()))),
+    (gauge("carma_gpu_memory_foreign_bytes", "Memory of processes outside CARMA."), |gpu| Some(bytes(gpu.foreign_memory))),
+    (gauge("carma_gpu_processes_foreign", "Processes outside CARMA."), |gpu| Some(gpu.detail.foreign as f64)),
+    (gauge("carma_gpu_jobs", "CARMA jobs on the GPU."), |gpu| Some(gpu.detail.tenants.len() as f64)),
+    (gauge("carma_gpu_open", "Whether the GPU accepts another job, apart from memory."), |gpu| Some(flag(gpu.detail.obstacles.is_empty()))),
 ];
 
-/// Of all devices, partitioned or not.
+/// Metrics of all devices, partitioned or not.
 const EACH: [(Metric, Value<GpuFacts>); 7] = [
-    (gauge("carma_gpu_lost", "Whether the GPU answers no more."), |gpu| Some(flag(gpu.detail.lost))),
-    (gauge("carma_gpu_drained", "Whether an operator lets the GPU take nothing new."), |gpu| Some(flag(gpu.detail.drained))),
+    (gauge("carma_gpu_lost", "Whether the GPU is lost."), |gpu| Some(flag(gpu.detail.lost))),
+    (gauge("carma_gpu_drained", "Whether the GPU is drained."), |gpu| Some(flag(gpu.detail.drained))),
     (gauge("carma_gpu_faulty", "Whether the manager drained the GPU because of its faults."), |gpu| {
         Some(flag(gpu.detail.drained_for.is_some()))
     }),
-    (gauge("carma_gpu_look_age_seconds", "How long ago the GPU was looked at."), |gpu| gpu.age.map(carma_core::Seconds::get)),
+    (gauge("carma_gpu_look_age_seconds", "Age of the latest sample of the GPU."), |gpu| gpu.age.map(carma_core::Seconds::get)),
     (gauge("carma_gpu_power_watts", "Power drawn."), |gpu| gpu.detail.power.map(|power| power.0)),
     (gauge("carma_gpu_temperature_celsius", "Temperature."), |gpu| gpu.detail.temperature.map(f64::from)),
-    (counter("carma_gpu_memory_errors_total", "Errors in memory that could not be corrected, since the driver was loaded."), |gpu| {
+    (counter("carma_gpu_memory_errors_total", "Uncorrected memory errors since the driver was loaded."), |gpu| {
         gpu.reading.as_ref()?.uncorrected.map(|errors| errors as f64)
     }),
 ];
@@ -48,7 +48,7 @@ const ENERGY: [(&str, Value<DeviceEnergy>); 3] = [
 pub(super) fn write(page: &mut Page, gpus: &[GpuFacts], host: &str) {
     let labels: Vec<Labels> = gpus.iter().map(labels).collect();
     let info: Vec<Labels> = labels.iter().zip(gpus).map(|(labels, gpu)| describe(labels.clone(), gpu, host)).collect();
-    page.family(gauge("carma_gpu_info", "What the GPU is; the value is 1."), info.iter().map(|labels| (labels, Some(1.0))));
+    page.family(gauge("carma_gpu_info", "Facts about the GPU; the value is 1."), info.iter().map(|labels| (labels, Some(1.0))));
     let used = || labels.iter().zip(gpus).filter(|(_, gpu)| !gpu.partitioned);
     for (metric, value) in USED {
         page.family(metric, used().map(|(labels, gpu)| (labels, value(gpu))));
@@ -72,7 +72,7 @@ pub(super) fn write(page: &mut Page, gpus: &[GpuFacts], host: &str) {
     let parts: Vec<(Labels, Option<f64>)> =
         parts.flat_map(|(labels, energy)| ENERGY.map(|(whose, part)| (labels.clone().with("share", whose), part(energy)))).collect();
     page.family(
-        counter("carma_gpu_energy_joules_total", "Energy since the manager first looked, by whom it is accounted to."),
+        counter("carma_gpu_energy_joules_total", "Energy since the first sample, by consumer."),
         parts.iter().map(|(labels, joules)| (labels, *joules)),
     );
 }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_gpu_that_is_cut_memory_is_its_instances() {
+    fn memory_of_a_partitioned_gpu_is_that_of_its_instances() {
         let mut page = Page::default();
         let mut elsewhere = whole();
         (elsewhere.detail.device, elsewhere.detail.node) = ("s1/gpu0".parse().unwrap(), Some("gn1".to_owned()));

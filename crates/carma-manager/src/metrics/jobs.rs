@@ -12,28 +12,26 @@ use crate::store::Phase;
 const PHASES: [Phase; 7] =
     [Phase::Held, Phase::Estimating, Phase::Queued, Phase::Starting, Phase::Running, Phase::Recovering, Phase::Preempted];
 
-/// Of a job on a GPU.
+/// Metrics of a job on a GPU.
 const SHARES: [(Metric, Value<GpuTenant>); 4] = [
-    (gauge("carma_job_gpu_memory_bytes", "Memory that the job has on the GPU."), |tenant| tenant.memory.map(bytes)),
-    (gauge("carma_job_gpu_memory_promised_bytes", "Memory that the job is promised on the GPU."), |tenant| Some(bytes(tenant.promised))),
-    (gauge("carma_job_gpu_sm_active_ratio", "The job's part of the GPU's SMACT."), |tenant| tenant.smact),
-    (counter("carma_job_gpu_energy_joules_total", "Energy of the GPU that is accounted to this attempt of the job."), |tenant| {
-        tenant.energy.map(|energy| energy.0)
-    }),
+    (gauge("carma_job_gpu_memory_bytes", "Memory that the job uses on the GPU."), |tenant| tenant.memory.map(bytes)),
+    (gauge("carma_job_gpu_memory_reserved_bytes", "Memory reserved for the job on the GPU."), |tenant| Some(bytes(tenant.reserved))),
+    (gauge("carma_job_gpu_sm_active_ratio", "SMACT that the job causes on the GPU."), |tenant| tenant.smact),
+    (counter("carma_job_gpu_energy_joules_total", "Energy of this attempt on the GPU."), |tenant| tenant.energy.map(|energy| energy.0)),
 ];
 
 pub(super) fn write(page: &mut Page, facts: &Facts, names: bool) {
     let phases = PHASES.map(|phase| (Labels::new([("state", &phase)]), facts.phases.get(&phase).copied().unwrap_or_default() as f64));
-    page.family(gauge("carma_jobs", "Jobs that are not over."), phases.iter().map(|(labels, jobs)| (labels, Some(*jobs))));
+    page.family(gauge("carma_jobs", "Unfinished jobs."), phases.iter().map(|(labels, jobs)| (labels, Some(*jobs))));
     let stalled = |hangs: bool| facts.running.iter().filter(|job| job.stall.is_some_and(|stall| stall.hangs() == hangs)).count() as f64;
     let stalls = [("hanging", true), ("slow", false)].map(|(name, hangs)| (Labels::new([("stall", &name)]), stalled(hangs)));
     page.family(
-        gauge("carma_jobs_stalled", "Jobs that run and hang, or are much slower than they were."),
+        gauge("carma_jobs_stalled", "Running jobs that hang or have become slow."),
         stalls.iter().map(|(labels, jobs)| (labels, Some(*jobs))),
     );
-    page.single(gauge("carma_queue_depth", "Jobs that could start if there were room on GPUs."), facts.ready as f64);
+    page.single(gauge("carma_queue_depth", "Jobs that wait only for room on GPUs."), facts.ready as f64);
     let oldest = facts.oldest.map_or(0.0, Seconds::get);
-    page.single(gauge("carma_queue_oldest_wait_seconds", "How long the one of these that has waited longest has waited."), oldest);
+    page.single(gauge("carma_queue_oldest_wait_seconds", "Longest wait of such a job."), oldest);
 
     let label = |attempt: &AttemptId, name: Option<&str>, user: &str| {
         let (name, user) = if names { (name.unwrap_or_default(), user) } else { ("", "") };
@@ -42,9 +40,9 @@ pub(super) fn write(page: &mut Page, facts: &Facts, names: bool) {
     let running: Vec<_> = facts.running.iter().take(MAX_SERIES).collect();
     let labels: Vec<Labels> = running.iter().map(|job| label(&job.attempt, job.name.as_deref(), &job.user)).collect();
     let of = |value: Value<JobFacts>| labels.iter().zip(&running).map(move |(labels, job)| (labels, value(job)));
-    page.family(gauge("carma_job_gpus", "GPUs of a job that runs."), of(|job| Some(f64::from(job.gpus))));
-    page.family(gauge("carma_job_run_seconds", "How long this attempt of the job has run."), of(|job| Some(job.ran.get())));
-    page.family(gauge("carma_job_progress_ratio", "How far the job is, where it tells."), of(|job| share(job.progress)));
+    page.family(gauge("carma_job_gpus", "GPUs of a running job."), of(|job| Some(f64::from(job.gpus))));
+    page.family(gauge("carma_job_run_seconds", "Run time of the present attempt."), of(|job| Some(job.ran.get())));
+    page.family(gauge("carma_job_progress_ratio", "Progress of the job, if it reports it."), of(|job| share(job.progress)));
 
     let tenants = facts.gpus.iter().flat_map(|gpu| gpu.detail.tenants.iter().map(move |tenant| (gpu, tenant)));
     let tenants: Vec<(Labels, &GpuTenant)> = tenants

@@ -15,13 +15,16 @@ pub(super) fn write(page: &mut Page, facts: &Facts, store_size: u64, process: Op
         gauge("carma_start_time_seconds", "When the manager was started, in seconds since 1970."),
         status.started.0 as f64 / 1000.0,
     );
-    page.single(gauge("carma_uptime_seconds", "How long the manager has been up."), status.up.get());
-    page.single(gauge("carma_observing", "Whether the manager watches and launches nothing."), flag(status.observes));
-    page.single(gauge("carma_draining", "Whether the manager launches nothing more, and ends when nothing runs."), flag(status.draining));
-    page.single(gauge("carma_clock_speed_ratio", "How much faster than ours the time of the GPUs passes; 1 for real ones."), status.speed);
-    page.single(gauge("carma_store_size_bytes", "Size of the store, with its log."), store_size as f64);
+    page.single(gauge("carma_uptime_seconds", "Time since the manager started."), status.up.get());
+    page.single(gauge("carma_observing", "Whether the manager only observes."), flag(status.observes));
+    page.single(
+        gauge("carma_draining", "Whether the manager is draining: it starts no jobs, and ends after the last one."),
+        flag(status.draining),
+    );
+    page.single(gauge("carma_clock_speed_ratio", "Speed of the GPUs' time; 1 for real GPUs."), status.speed);
+    page.single(gauge("carma_store_size_bytes", "Size of the store with its write-ahead log."), store_size as f64);
     page.single(gauge("carma_store_writable", "Whether the store can be written."), flag(facts.writable));
-    troubles(page, facts);
+    problems(page, facts);
     if let Some(host) = &facts.host {
         write_host(page, host);
     }
@@ -32,7 +35,7 @@ pub(super) fn write(page: &mut Page, facts: &Facts, store_size: u64, process: Op
     }
 }
 
-fn troubles(page: &mut Page, facts: &Facts) {
+fn problems(page: &mut Page, facts: &Facts) {
     let gpus = |has: fn(&super::facts::GpuFacts) -> bool| facts.gpus.iter().filter(|gpu| has(gpu)).count() as f64;
     let kinds = [
         ("store_unwritable", flag(!facts.writable)),
@@ -45,34 +48,31 @@ fn troubles(page: &mut Page, facts: &Facts) {
         ),
     ];
     let samples = kinds.map(|(kind, number)| (Labels::new([("kind", &kind)]), number));
-    page.family(
-        gauge("carma_troubles", "What an operator should know of, by its kind."),
-        samples.iter().map(|(labels, number)| (labels, Some(*number))),
-    );
+    page.family(gauge("carma_problems", "Present problems, by kind."), samples.iter().map(|(labels, number)| (labels, Some(*number))));
 }
 
 fn write_host(page: &mut Page, host: &HostReading) {
-    page.single(gauge("carma_host_cores", "Cores that may be used."), f64::from(host.cores));
+    page.single(gauge("carma_host_cores", "Usable cores."), f64::from(host.cores));
     page.single(gauge("carma_host_cpu_busy_ratio", "Share of time that CPUs were busy."), share(host.busy));
-    page.single(gauge("carma_host_load", "Processes that ran or wanted to, over the last minute."), host.load);
-    page.single(gauge("carma_host_memory_bytes", "All memory of the host."), bytes(host.memory_total));
-    page.single(gauge("carma_host_memory_available_bytes", "Memory that can be had without swapping."), bytes(host.memory_available));
+    page.single(gauge("carma_host_load", "Runnable processes, averaged over the last minute."), host.load);
+    page.single(gauge("carma_host_memory_bytes", "Total memory of the host."), bytes(host.memory_total));
+    page.single(gauge("carma_host_memory_available_bytes", "Memory available without swapping."), bytes(host.memory_available));
     page.single(
-        gauge("carma_host_cpu_pressure_ratio", "Share of the last ten seconds that something waited for a CPU."),
+        gauge("carma_host_cpu_pressure_ratio", "Share of the last ten seconds in which some process waited for a CPU."),
         share(host.cpu_pressure.map(|pressure| pressure.some)),
     );
     page.single(
-        gauge("carma_host_memory_pressure_ratio", "Share of the last ten seconds that everything waited for memory."),
+        gauge("carma_host_memory_pressure_ratio", "Share of the last ten seconds in which all processes waited for memory."),
         share(host.memory_pressure.and_then(|pressure| pressure.full)),
     );
     let disks: Vec<Labels> = host.disks.iter().map(|disk| Labels::new([("folder", &disk.folder.display())])).collect();
     let each = || disks.iter().zip(&host.disks);
     page.family(
-        gauge("carma_host_disk_bytes", "Size of the disk that the folder is on."),
+        gauge("carma_host_disk_bytes", "Size of the disk with the folder."),
         each().map(|(labels, disk)| (labels, Some(bytes(disk.total)))),
     );
     page.family(
-        gauge("carma_host_disk_free_bytes", "What may still be written to the disk that the folder is on."),
+        gauge("carma_host_disk_free_bytes", "Free space on the disk with the folder."),
         each().map(|(labels, disk)| (labels, Some(bytes(disk.free)))),
     );
 }

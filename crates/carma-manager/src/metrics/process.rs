@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_brackets_and_blanks_is_passed_over() {
+    fn names_with_brackets_and_spaces_are_skipped() {
         let stat = "7 (a) b c) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0 9 0 100 200";
         assert_eq!(cpu_ticks(stat), Some(300.0));
         assert_eq!(resident("1000 42 7 1 0 3 0\n"), Some(42.0));

@@ -19,23 +19,23 @@ fn write_servers(page: &mut Page, servers: &[ServerDetail], now: u64) {
     let number = |connected| servers.iter().filter(|server| server.connected == connected).count() as f64;
     let both = [true, false].map(|connected| (Labels::new([("connected", &connected)]), number(connected)));
     page.family(
-        gauge("carma_servers", "Servers of agents, by whether their agent is connected."),
+        gauge("carma_servers", "Servers with agents, by whether the agent is connected."),
         both.iter().map(|(labels, number)| (labels, Some(*number))),
     );
     let labels: Vec<Labels> = servers.iter().map(|server| Labels::new([("server", &format!("s{}", server.id.0))])).collect();
     let each = || labels.iter().zip(servers);
     let info: Vec<Labels> = each().map(|(labels, server)| describe(labels.clone(), server)).collect();
-    page.family(gauge("carma_server_info", "What the server is; the value is 1."), info.iter().map(|labels| (labels, Some(1.0))));
+    page.family(gauge("carma_server_info", "Facts about the server; the value is 1."), info.iter().map(|labels| (labels, Some(1.0))));
     page.family(
         gauge("carma_server_connected", "Whether the agent of the server is connected."),
         each().map(|(labels, server)| (labels, Some(flag(server.connected)))),
     );
     page.family(
-        gauge("carma_server_draining", "Whether nothing new starts on the server."),
+        gauge("carma_server_draining", "Whether the server starts no new jobs."),
         each().map(|(labels, server)| (labels, Some(flag(server.draining.is_some())))),
     );
     page.family(
-        gauge("carma_server_jobs", "Jobs that run on the server."),
+        gauge("carma_server_jobs", "Jobs running on the server."),
         each().map(|(labels, server)| (labels, Some(f64::from(server.jobs)))),
     );
     let left = |server: &ServerDetail| Some(server.ends?.0.saturating_sub(now) as f64 / 1000.0);
@@ -61,7 +61,7 @@ fn write_pools(page: &mut Page, pools: &[PoolFacts]) {
         .collect();
     page.family(gauge("carma_pilots", "Pilots of the pool, by state."), pilots.iter().map(|(labels, number)| (labels, Some(*number))));
     page.family(
-        gauge("carma_pool_max_pilots", "The most pilots that the pool may have."),
+        gauge("carma_pool_max_pilots", "Maximum number of pilots of the pool."),
         each().map(|(labels, pool)| (labels, Some(f64::from(pool.pool.settings.max)))),
     );
     page.family(
@@ -69,11 +69,11 @@ fn write_pools(page: &mut Page, pools: &[PoolFacts]) {
         each().map(|(labels, pool)| (labels, Some(flag(pool.pool.paused.is_some())))),
     );
     page.family(
-        gauge("carma_pool_failures", "Pilots that failed since the last one that connected."),
+        gauge("carma_pool_failures", "Failed pilots since the last one connected."),
         each().map(|(labels, pool)| (labels, Some(f64::from(pool.pool.failures)))),
     );
     page.family(
-        gauge("carma_pool_queue_wait_seconds", "How long the last pilot waited in the queue of the batch system."),
+        gauge("carma_pool_queue_wait_seconds", "Queue wait of the last pilot."),
         each().map(|(labels, pool)| (labels, pool.pool.queue_wait.map(carma_core::Seconds::get))),
     );
 }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn without_servers_there_are_their_numbers_alone() {
+    fn without_servers_only_the_counts_are_exported() {
         let mut page = Page::default();
         write_servers(&mut page, &[], 0);
         write_pools(&mut page, &[]);

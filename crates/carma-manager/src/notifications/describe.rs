@@ -31,7 +31,7 @@ pub(super) fn describe(history: &JobHistory, stored: &StoredEvent, state: &Path)
             // It is sent once, not again when the GPU is lent or when the job works again.
             let earlier = history.events.iter().filter(|other| other.sequence < stored.sequence);
             let first = earlier.filter_map(idle_of).all(|other| other.since != idle.since);
-            (Occasion::Idle, first.then(|| "holds its GPUs and does not use them".to_owned())?, String::new())
+            (Occasion::Idle, first.then(|| "holds its GPUs without using them".to_owned())?, String::new())
         }
         _ => return None,
     };
@@ -159,7 +159,7 @@ mod tests {
     fn history(name: Option<&str>, cancelled: Option<CancelCause>, events: Vec<StoredEvent>) -> JobHistory {
         let job = json!({
             "spec": JobSpec::new(JobId(12)), "state": {"state": "queued", "since": 0.0}, "submitted_at": 0.0, "sequence": 1, "attempts": 0,
-            "climb": carma_core::Climb::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
+            "climb": carma_core::LadderPosition::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
         });
         let request = JobRequest { name: name.map(str::to_owned), ..JobRequest::new(JobCommand::Program(vec!["x".to_owned()]), "/") };
         let owner = Owner { uid: 7, gid: 7, name: "ada".to_owned() };
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_told_with_where_how_long_and_why() {
+    fn an_end_is_described_with_place_duration_and_reason() {
         let history = history(Some("resnet"), None, Vec::new());
         let finished = |outcome: Value| event("finished", 360_000, json!({ "outcome": outcome, "text": "" }));
         let (done, failed) = (finished(json!("succeeded")), finished(json!({"failed": {"code": 1}})));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_that_was_far_off_is_told_with_the_end() {
+    fn a_wrong_declaration_is_reported_at_the_end() {
         let mut history = history(None, None, Vec::new());
         history.job.request.resources.memory = Some(MiB(80 << 10));
         let done = event("finished", 360_000, json!({ "outcome": "succeeded", "text": "" }));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_what_they_did_themselves() {
+    fn users_get_no_message_about_their_own_actions() {
         let cancelled = event("finished", 1, json!({"outcome": "cancelled"}));
         let text_of = |cause: CancelCause| described(&history(None, Some(cause), Vec::new()), &cancelled).map(|(_, text)| text);
         assert_eq!(text_of(CancelCause::User("ada".to_owned())), None);
@@ -228,18 +228,18 @@ mod tests {
         assert_eq!(text_of(CancelCause::OverLimit("it needs 90 GiB".to_owned())).unwrap(), "job 12 was cancelled: it needs 90 GiB");
         let requeued =
             |reason: Value| described(&history(None, None, Vec::new()), &event("requeued", 1, json!({ "floor": null, "reason": reason })));
-        assert_eq!(["requested", "slot_over", "moved"].map(|reason| requeued(json!(reason))), [None, None, None]);
+        assert_eq!(["requested", "time_slice_over", "moved"].map(|reason| requeued(json!(reason))), [None, None, None]);
         assert_eq!(requeued(json!({"after": {"failed": {"code": 1}}})), None, "a retry that was asked for");
         assert_eq!(requeued(json!({"after": "gpu_lost"})), Some((Occasion::Recovered, "job 12 lost its GPU; it waits again".to_owned())));
     }
 
     #[test]
-    fn an_idle_job_is_told_of_once_until_it_has_worked() {
+    fn an_idle_job_is_reported_once_until_it_works() {
         let idle = |after: u64, since: f64, lent: bool| event("idle", after, json!({"idle": {"since": since, "lent": lent}}));
         let events = [idle(1, 5.0, false), idle(2, 5.0, true), event("idle", 3, json!({"idle": null})), idle(4, 9.0, true)];
         let history = history(None, None, events.to_vec());
         let described = events.each_ref().map(|event| described(&history, event));
-        let words = || Some((Occasion::Idle, "job 12 holds its GPUs and does not use them".to_owned()));
+        let words = || Some((Occasion::Idle, "job 12 holds its GPUs without using them".to_owned()));
         assert_eq!(described, [words(), None, None, words()], "the last is lent at once, where the rules say so");
     }
 }

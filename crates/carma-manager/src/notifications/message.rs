@@ -33,7 +33,7 @@ pub struct Message {
 impl Message {
     /// A test message.
     pub(super) fn sample(by: Channel, server: &str, at: UnixMillis) -> Self {
-        let text = "this is a test: so you are told what becomes of your jobs".to_owned();
+        let text = "this is a test: messages about your jobs look like this".to_owned();
         let happened = NotifiedEvent {
             occasion: Occasion::Done,
             job: 0,
@@ -160,7 +160,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn one_thing_is_a_sentence_and_many_are_counted() {
+    fn one_event_is_a_sentence_and_many_are_counted() {
         let one = message(Channel::Desktop, vec![happened(Occasion::Failed, 7, "job 7 failed\r\nBcc: all")]);
         assert_eq!((one.subject().as_str(), one.text().as_str()), ("job 7 \"näme\": failed", "gpu1: job 7 failed  Bcc: all"));
         let mut many: Vec<_> = (1..=25).map(|job| happened(Occasion::Done, job, &format!("job {job} succeeded"))).collect();
@@ -172,7 +172,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn texts_stay_short_whatever_is_in_them() {
+    fn texts_have_a_maximum_length() {
         let long = message(Channel::Desktop, vec![happened(Occasion::Done, 1, &"x".repeat(5000)); 30]);
         assert!(long.text().chars().count() < 2000 && long.body().ends_with("and 26 more"), "{}", long.body());
     }

@@ -30,5 +30,5 @@ use crate::api::{Problem, ProblemKind};
 
 /// The answer where notifications are disabled.
 pub(crate) fn switched_off() -> Problem {
-    ProblemKind::Conflict.because("notifications are switched off here: manager.notifications.enabled is false")
+    ProblemKind::Conflict.because("notifications are disabled: manager.notifications.enabled is false")
 }

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_is_one_message_and_the_next_comes_later() {
+    fn many_events_are_one_message_and_the_next_comes_later() {
         let mut lab = Lab::new();
         (0..200).for_each(|number| lab.happens(number + 1, number as f64 / 100.0));
         assert_eq!(lab.due(), Some(3.99));
@@ -247,7 +247,7 @@ mod tests {
         let now = lab.at(36.0);
         lab.outbox.sent(&batch, now);
         assert_eq!((lab.due(), lab.outbox.first(), lab.outbox.in_flight()), (None, None, 0));
-        // After a while it is told at once again, and nothing is kept of before.
+        // After a while events are sent at once again, and old ones are not kept.
         assert_eq!(lab.outbox.take_due(lab.at(66.0)), None);
         assert!(lab.outbox.recipients.is_empty());
         lab.happens(202, 70.0);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_that_does_not_end_is_told_nevertheless() {
+    fn endless_events_are_sent_nevertheless() {
         let mut lab = Lab::new();
         (0..2000).for_each(|number| lab.happens(number + 1, number as f64 / 10.0));
         assert_eq!(lab.due(), Some(30.0));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_tried_again_with_growing_pauses_and_then_given_back() {
+    fn failed_messages_are_retried_with_growing_pauses() {
         let mut lab = Lab::new();
         lab.happens(1, 0.0);
         for (sent, due) in [(2.0, 9.5), (9.5, 39.5)] {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_fills_the_post_for_others() {
+    fn no_user_blocks_the_messages_of_others() {
         let mut lab = Lab::new();
         let now = lab.at(0.0);
         for uid in 0..40 {

@@ -103,7 +103,7 @@ fn read(output: &HelperOutput) -> Result<(), String> {
     }
     let errors = String::from_utf8_lossy(&output.errors);
     let mut lines = errors.lines().rev().filter(|line| !line.trim().is_empty()).map(|line| line.trim_start_matches("carma: ").to_owned());
-    let reason = lines.next().unwrap_or_else(|| "it ended without a word".to_owned());
+    let reason = lines.next().unwrap_or_else(|| "it ended without output".to_owned());
     let before = lines.next().map_or(String::new(), |before| format!(": {before}"));
     Err(one_line(&format!("{reason}{before}"), MAX_REASON))
 }
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(output("", "carma: answered 404 Not Found\n"), Err("answered 404 Not Found".to_owned()));
         let shell = output("", "x\nsh: 1: beep: not found\ncarma: sh: exit status: 127\n");
         assert_eq!(shell, Err("sh: exit status: 127: sh: 1: beep: not found".to_owned()));
-        assert_eq!(output("", " \n"), Err("it ended without a word".to_owned()));
+        assert_eq!(output("", " \n"), Err("it ended without output".to_owned()));
         assert_eq!(output("untold", &"x".repeat(9999)).unwrap_err().chars().count(), MAX_REASON);
     }
 

@@ -26,7 +26,7 @@ impl TestMessages {
     pub(super) fn begin(&self, sender: &Arc<MessageSender>, owner: Owner, messages: Vec<Message>, reply: Reply) {
         let uid = owner.uid;
         if !self.with(|users| users.len() < MAX_USERS && users.insert(uid)) {
-            let busy = ProblemKind::Limit.because("notifications are being tried out just now: ask again in a minute");
+            let busy = ProblemKind::Limit.because("a test of notifications is running: try again in a minute");
             return drop(reply.send(Err(busy)));
         }
         let (tests, sender) = (Self(Arc::clone(&self.0)), Arc::clone(sender));

@@ -21,16 +21,16 @@ pub enum NotificationError {
     #[error("{0} notifications are too many: {MAX_NOTIFICATIONS} are taken at most")]
     TooMany(usize),
     /// A channel occurs twice.
-    #[error("{0} is there twice: give it once, with all its occasions")]
+    #[error("{0} is given twice: give it once with all occasions")]
     Twice(Channel),
     /// A channel has no occasion.
-    #[error("{0} has no occasion: give done, failed, recovered or idle")]
+    #[error("{0} needs an occasion: give done, failed, recovered or idle")]
     Never(Channel),
     /// A webhook address is not valid. The message omits it: it may hold a secret.
     #[error("the webhook's address cannot be used, as {0}: write it as in https://hooks.example.org/services/T0KEN")]
     Webhook(&'static str),
     /// A mail address is not valid.
-    #[error("{0:?} is no address for mail: write it as in ada@example.org")]
+    #[error("{0:?} is not a mail address: write it as in ada@example.org")]
     Mail(String),
     /// A command is not valid.
     #[error("the command cannot be used, as {0}")]
@@ -60,7 +60,7 @@ fn check_channel(channel: &Channel) -> Result<(), NotificationError> {
         Channel::Mail(address) if is_mail(address) => Ok(()),
         Channel::Mail(address) => Err(NotificationError::Mail(address.chars().take(MAX_MAIL).collect())),
         Channel::Command(command) if command.trim().is_empty() => Err(NotificationError::Command("it is empty")),
-        Channel::Command(command) if command.contains('\0') => Err(NotificationError::Command("it has a zero byte in it")),
+        Channel::Command(command) if command.contains('\0') => Err(NotificationError::Command("it contains a zero byte")),
         Channel::Command(command) if command.len() > MAX_LENGTH => Err(NotificationError::Command("it is too long: put it into a file")),
         Channel::Desktop | Channel::Command(_) => Ok(()),
     }
@@ -70,12 +70,14 @@ fn check_webhook(url: &str) -> Result<(), &'static str> {
     if url.len() > MAX_LENGTH {
         return Err("it is too long");
     }
-    let uri: Uri = url.parse().map_err(|_| "it is no URL")?;
+    let uri: Uri = url.parse().map_err(|_| "it is not a URL")?;
     match (uri.scheme_str(), uri.authority()) {
-        (Some("http" | "https"), Some(authority)) if authority.as_str().contains('@') => Err("a name and password in it are not sent"),
+        (Some("http" | "https"), Some(authority)) if authority.as_str().contains('@') => {
+            Err("it contains a name or password, which are not sent")
+        }
         (Some("http" | "https"), Some(authority)) if !authority.host().is_empty() => Ok(()),
-        (Some("http" | "https") | None, _) => Err("it names no host with http:// or https://"),
-        _ => Err("only http:// and https:// are spoken"),
+        (Some("http" | "https") | None, _) => Err("it needs http:// or https:// and a host"),
+        _ => Err("only http:// and https:// are supported"),
     }
 }
 
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_that_lead_nowhere_are_refused_without_their_secrets() {
+    fn invalid_channels_are_refused_without_their_secrets() {
         for good in ["https://hooks.example.org/T0KEN?x=1", "http://127.0.0.1:8080", "http://[::1]:80/"] {
             assert_eq!(refused(Channel::Webhook(good.to_owned())), "", "{good}");
         }
@@ -130,18 +132,18 @@ mod tests {
             assert_eq!(refused(Channel::Mail(good.to_owned())), "", "{good}");
         }
         for bad in ["", "@", "ada@", "a b@c", "ada@example.org\nBcc: all@example.org", "a,b@c", "<a@b>", "-f@b", "|sh", "a@b@c", "adä@b"] {
-            assert!(refused(Channel::Mail(bad.to_owned())).contains("is no address for mail"), "{bad}");
+            assert!(refused(Channel::Mail(bad.to_owned())).contains("is not a mail address"), "{bad}");
         }
         assert_eq!(refused(Channel::Command(" ".to_owned())), "the command cannot be used, as it is empty");
         assert_eq!(
             refused(Channel::Command("x".repeat(MAX_LENGTH + 1))),
             "the command cannot be used, as it is too long: put it into a file"
         );
-        assert_eq!(refused(Channel::Command("a\0b".to_owned())), "the command cannot be used, as it has a zero byte in it");
+        assert_eq!(refused(Channel::Command("a\0b".to_owned())), "the command cannot be used, as it contains a zero byte");
     }
 
     #[test]
-    fn one_way_is_given_once_with_its_occasions_and_few_are_enough() {
+    fn each_channel_is_given_once_and_the_number_is_limited() {
         let wish = |on: &[Occasion], name: &str| Notification { on: on.to_vec(), by: Channel::Mail(name.to_owned()) };
         let done = &[Occasion::Done][..];
         assert_eq!(
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_everybody_may_read_holds_no_secret() {
+    fn public_texts_contain_no_secret() {
         let webhook = Channel::Webhook("https://hooks.example.org:8443/services/T0KEN".to_owned());
         let command = Channel::Command("curl -H 'Authorization: T0KEN' x".to_owned());
         assert_eq!([webhook.to_string(), command.to_string()], ["webhook at hooks.example.org:8443", "command"]);

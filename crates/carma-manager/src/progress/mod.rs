@@ -33,7 +33,7 @@ pub(crate) struct OutputProgress {
     /// Epochs that are done, with the fraction of the present one.
     epoch: Option<Epoch>,
     /// In the order in which they appeared: the outermost first.
-    bars: Vec<SeenBar>,
+    bars: Vec<ParsedBar>,
     updates: u64,
 }
 
@@ -47,7 +47,7 @@ struct Epoch {
 }
 
 #[derive(Debug)]
-struct SeenBar {
+struct ParsedBar {
     bar: Bar,
     /// It began again.
     repeats: bool,
@@ -112,7 +112,7 @@ impl OutputProgress {
                 // The outermost stays.
                 self.bars.remove(1);
             }
-            self.bars.push(SeenBar { bar, repeats: false, updated: self.updates });
+            self.bars.push(ParsedBar { bar, repeats: false, updated: self.updates });
         }
         if let Some(epoch) = &mut self.epoch {
             epoch.within = self.bars.iter().max_by_key(|seen| seen.updated).map_or(0.0, |seen| seen.bar.fraction());

@@ -107,7 +107,7 @@ fn standard_output_and_standard_error_are_read_together() {
 
 proptest! {
     #[test]
-    fn any_output_is_read_and_any_cut_gives_the_same(bytes in proptest::collection::vec(any::<u8>(), 0..600), cut in 0_usize..600) {
+    fn any_output_in_any_pieces_gives_the_same_progress(bytes in proptest::collection::vec(any::<u8>(), 0..600), cut in 0_usize..600) {
         let (mut whole, mut pieces) = (OutputProgress::default(), OutputProgress::default());
         let cut = cut.min(bytes.len());
         whole.read(LogStream::Stdout, &bytes);
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_like_those_of_bars_are_read_too(line in "(Epoch|epoch|step|  5%)[ :|/%\\[\\]0-9.,kMB━]{0,60}") {
+    fn lines_similar_to_bars_are_parsed(line in "(Epoch|epoch|step|  5%)[ :|/%\\[\\]0-9.,kMB━]{0,60}") {
         prop_assert!(done(&line).is_none_or(|share| (0.0..=1.0).contains(&share)));
     }
 }

@@ -122,7 +122,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<Arc<Shared>> for JsonBody
         }
         let uid = request.extensions().get().map_or(u32::MAX, |caller: &Caller| caller.uid);
         let received = timeout(BODY_TIMEOUT, receive(request.into_body(), &shared.large_bodies, uid)).await;
-        let (body, permit) = received.map_err(|_| ProblemKind::Invalid.because("the body did not arrive within a minute"))??;
+        let (body, permit) = received.map_err(|_| ProblemKind::Invalid.because("the request body did not arrive within a minute"))??;
         let size = body.len();
         let value = shared.off_thread(uid, permit.is_some(), move || parse(&body)).await??;
         Ok(Self { value, size, permit })
@@ -140,7 +140,7 @@ async fn receive(body: Body, limit: &ConcurrencyLimit, uid: u32) -> Result<(Vec<
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
             Some(_) => too_large(),
-            None => ProblemKind::Invalid.because(format!("the body did not arrive: {error}")),
+            None => ProblemKind::Invalid.because(format!("the request body did not arrive: {error}")),
         })?;
         received.extend_from_slice(&frame.into_data().unwrap_or_default());
         if permit.is_none() && received.len() > LARGE {
@@ -151,7 +151,7 @@ async fn receive(body: Body, limit: &ConcurrencyLimit, uid: u32) -> Result<(Vec<
 }
 
 fn too_large() -> Problem {
-    ProblemKind::TooLarge.because(format!("a request has {} MiB at most", MAX_BODY >> 20))
+    ProblemKind::TooLarge.because(format!("a request may have at most {} MiB", MAX_BODY >> 20))
 }
 
 /// Parses JSON. An empty body is an empty object.
@@ -162,12 +162,12 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
 
 /// The answer for an unknown path.
 pub(super) async fn no_such_path(request: Request) -> Problem {
-    ProblemKind::NotFound.because(format!("there is no {}: see /v1/openapi.json", request.uri().path()))
+    ProblemKind::NotFound.because(format!("{} does not exist: see /v1/openapi.json", request.uri().path()))
 }
 
 /// The answer for a method that a path does not have.
 pub(super) async fn wrong_method(request: Request) -> Problem {
-    ProblemKind::WrongMethod.because(format!("{} is not for {}: see /v1/openapi.json", request.method(), request.uri().path()))
+    ProblemKind::WrongMethod.because(format!("{} is not supported for {}: see /v1/openapi.json", request.method(), request.uri().path()))
 }
 
 #[cfg(test)]
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_body_is_told_with_its_place() {
+    fn mistakes_in_a_body_are_reported_with_their_place() {
         let wrong = |body: &str| parse::<Submission>(body.as_bytes()).unwrap_err();
         let problem = wrong("{\"job\": {\"command\": {\"program\": [1]}}}");
         assert_eq!(problem.kind, ProblemKind::Invalid);

@@ -37,7 +37,7 @@ impl BlockingWork {
         Self(Arc::new(Mutex::new(Turns::new(limits))))
     }
 
-    /// Does work of a user on another thread, when it is their turn. Once begun, it is done to its end, even if the client is gone.
+    /// Does work of a user on another thread, when it is their turn. Started work is completed, even if the client is gone.
     pub(super) async fn run<T: Send + 'static>(&self, user: u32, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
         let (grant, granted) = oneshot::channel();
         self.turns().add(user, grant);
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// Work of a user that lasts until it is told to end, and its answer.
+    /// Work of a user that lasts until it is stopped, and its answer.
     fn slow(work: &BlockingWork, user: u32) -> (tokio::task::JoinHandle<Result<u32, Problem>>, std::sync::mpsc::Sender<()>) {
         let ((end, ends), work) = (channel(), work.clone());
         let wait = move |ends: Receiver<()>| {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clients_that_are_gone_give_their_turns_back() {
+    async fn disconnected_clients_release_their_turns() {
         let work = BlockingWork::limited(Limits::at_most(1));
         let (answer, end) = slow(&work, 1);
         yield_now().await;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_panics_gives_its_turn_back() {
+    async fn panicking_work_releases_its_turn() {
         let work = BlockingWork::limited(Limits::at_most(1));
         assert!(work.run(1, || panic!("on purpose")).await.is_err());
         assert_eq!(work.run(1, || 1).await.unwrap(), 1);

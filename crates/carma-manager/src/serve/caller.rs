@@ -54,8 +54,7 @@ impl Caller {
         if manager.is_root() || self.uid == manager.as_raw() || shared_account {
             return Ok(());
         }
-        let text =
-            "this manager is not root and runs jobs of its own user only; `carma up --shared-account` runs those of others as its account";
+        let text = "this manager is not root and runs only jobs of its own user; `carma up --shared-account` accepts jobs of others and runs them as its own account";
         Err(ProblemKind::Forbidden.because(text))
     }
 
@@ -82,7 +81,7 @@ impl Caller {
 impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        parts.extensions.get().cloned().ok_or_else(|| ProblemKind::Unauthenticated.because("it is not known who asks"))
+        parts.extensions.get().cloned().ok_or_else(|| ProblemKind::Unauthenticated.because("the user is unknown"))
     }
 }
 
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operators_manage_all_jobs_but_act_as_themselves() {
+    fn operators_manage_all_jobs_under_their_own_name() {
         let caller = |uid, role| Caller { uid, gid: 1, name: String::new(), role };
         let (user, stranger, operator, root) =
             (caller(7, Role::Owner), caller(8, Role::Owner), caller(9, Role::Operator), caller(0, Role::Operator));

@@ -48,7 +48,9 @@ impl ConcurrencyLimit {
             Some(Permit { _of_user: of_user, _of_all: Arc::clone(&self.all).acquire_many_owned(permits).await.ok()? })
         };
         let permit = timeout(self.timeout, taken).await.ok().flatten();
-        permit.ok_or_else(|| ProblemKind::Unavailable.because("too much of this is under way: ask again later, or less at once"))
+        permit.ok_or_else(|| {
+            ProblemKind::Unavailable.because("too many requests of this kind are running: try again later, or request less at once")
+        })
     }
 
     fn of_user(&self, uid: u32) -> Arc<Semaphore> {
@@ -63,7 +65,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn no_user_takes_all_turns_and_none_waits_for_ever() {
+    async fn no_user_takes_all_turns_and_no_user_starves() {
         let permits = ConcurrencyLimit { timeout: Duration::from_millis(20), ..ConcurrencyLimit::new(3, 2) };
         let (alice, bob, carol) = (1, 2, 3);
         let first = permits.take(alice).await.unwrap();

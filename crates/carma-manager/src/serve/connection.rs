@@ -24,7 +24,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::ServeError;
 use super::access::{Access, Peer};
-use super::connection_limit::{ConnectionLimit, ConnectionSlot, SharedSlot, SlotOwner};
+use super::connection_limit::{ConnectionLimit, ConnectionOwner, ConnectionSlot, SharedSlot};
 use super::listen::Listeners;
 use super::pages::Pages;
 use super::refuse::{NOT_ENCRYPTED, REFUSAL_TIMEOUT, refuse};
@@ -40,7 +40,7 @@ const MAX_NETWORK: usize = 2048;
 /// The same for clients at network addresses that have not. They can never take the connections of others.
 const MAX_UNKNOWN: usize = 512;
 const MAX_PER_ADDRESS: usize = 128;
-/// The same at the address that serves only metrics, to everybody.
+/// The same at the address that serves only metrics, without authentication.
 const MAX_METRICS: usize = 64;
 /// Additional connections for operators.
 const RESERVED: usize = 64;
@@ -159,7 +159,7 @@ impl Connections {
         loop {
             let stream = accept(|| listener.accept()).await.0;
             let Ok(peer) = stream.peer_cred() else { continue };
-            let (of, key) = (SlotOwner::User(peer.uid()), UserKey::Numbered { uid: peer.uid(), gid: peer.gid() });
+            let (of, key) = (ConnectionOwner::User(peer.uid()), UserKey::Numbered { uid: peer.uid(), gid: peer.gid() });
             match self.limits.local.take(of) {
                 Some(slot) => tokio::spawn(self.clone().serve_connection(stream, Connection::new(Peer::Local(key), slot, guard))),
                 // A user lookup may be slow; the next connection does not wait for it.
@@ -179,7 +179,7 @@ impl Connections {
         let limit = if matches!(peer, Peer::Unauthenticated) { &self.limits.metrics } else { &self.limits.unknown };
         loop {
             let (stream, address) = accept(|| listener.accept()).await;
-            match limit.take(SlotOwner::Address(address.ip().to_canonical())) {
+            match limit.take(ConnectionOwner::Address(address.ip().to_canonical())) {
                 Some(slot) => {
                     tokio::spawn(self.clone().serve_from_network(stream, tls.cloned(), Connection::new(peer.clone(), slot, guard)))
                 }
@@ -189,7 +189,7 @@ impl Connections {
     }
 
     /// Accepts an operator on a reserved slot.
-    async fn serve_operator(self, stream: UnixStream, of: SlotOwner, key: UserKey, guard: ShutdownGuard) {
+    async fn serve_operator(self, stream: UnixStream, of: ConnectionOwner, key: UserKey, guard: ShutdownGuard) {
         let slot = match self.operator_lookups.try_acquire() {
             Ok(_lookup) if self.access.is_operator(&key).await => self.limits.local.take_reserved(of),
             _ => None,

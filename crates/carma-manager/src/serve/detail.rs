@@ -32,7 +32,7 @@ impl Shared {
 
 /// The error for a job that was deleted meanwhile.
 pub(super) fn gone(job: JobId) -> Problem {
-    ProblemKind::NotFound.because(format!("{job} is no longer kept"))
+    ProblemKind::NotFound.because(format!("{job} is no longer stored"))
 }
 
 /// Builds the detail. What the engine has measured so far belongs to the last attempt.
@@ -77,10 +77,10 @@ fn attempt_detail(stored: StoredAttempt, so_far: &mut Option<Measurement>) -> At
     let StoredAttempt { attempt, placement, launched, end, .. } = stored;
     let taken = || so_far.take().map(|so_far| measured(&so_far, &placement)).unwrap_or_default();
     let Measured { peaks, utilisation, energy } = end.as_ref().map_or_else(taken, |end| end.measured.clone());
-    let (ended, whose) = (end.as_ref().map(|end| end.at), end.as_ref().and_then(|end| end.blame));
-    let (exit, verdict, because) = end.map_or((None, None, None), |end| (end.exit, Some(end.verdict), end.reason));
+    let (ended, blame) = (end.as_ref().map(|end| end.at), end.as_ref().and_then(|end| end.blame));
+    let (exit, verdict, reason) = end.map_or((None, None, None), |end| (end.exit, Some(end.verdict), end.reason));
     let ending = verdict.as_ref().map(Ending::from);
-    AttemptDetail { attempt, placement, launched, ended, verdict, ending, because, whose, exit, peaks, utilisation, energy }
+    AttemptDetail { attempt, placement, launched, ended, verdict, ending, reason, blame, exit, peaks, utilisation, energy }
 }
 
 fn estimate_detail(spec: &JobSpec, declared: Option<MiB>, latest: JobEstimate) -> EstimateDetail {

@@ -54,7 +54,7 @@ impl Socket {
         if new.as_os_str().len() > MAX_PATH {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("a socket's path has {MAX_PATH} bytes at most: use a shorter one"),
+                format!("a socket path may have at most {MAX_PATH} bytes: use a shorter one"),
             ));
         }
         path.parent().map_or(Ok(()), |folder| if for_everybody { create_public(folder) } else { create_private(folder) })?;
@@ -110,7 +110,7 @@ impl NetworkListener {
         let tls = tls.transpose()?;
         let refused = |source| ServeError::Address { address, source };
         if tls.is_none() && !address.ip().is_loopback() {
-            return Err(refused(io::Error::other("without a certificate, only the machine itself may connect")));
+            return Err(refused(io::Error::other("without a certificate, only this host may connect")));
         }
         let listener = bind(address)?;
         let address = listener.local_addr().map_err(refused)?;

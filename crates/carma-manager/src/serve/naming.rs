@@ -26,7 +26,7 @@ pub(super) enum JobName {
 impl FromStr for JobName {
     type Err = Problem;
     fn from_str(text: &str) -> Result<Self, Problem> {
-        let wrong = || ProblemKind::Invalid.because(format!("{text:?} names no job: write 12, 12_3 (index 3 of array 12), last or @name"));
+        let wrong = || ProblemKind::Invalid.because(format!("{text:?} is not a job: write 12, 12_3 (index 3 of array 12), last or @name"));
         // Signs are no part of a number, and the store holds 63 bits.
         let number = |digits: &str| {
             let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -78,10 +78,10 @@ impl JobName {
 
     fn unknown(&self) -> Problem {
         ProblemKind::NotFound.because(match self {
-            Self::Number(number) => format!("there is no job {number}: `carma queue` and `carma history` list what there is"),
-            Self::Member(array, index) => format!("there is no index {index} in an array {array}"),
+            Self::Number(number) => format!("job {number} does not exist: `carma queue` and `carma history` list all jobs"),
+            Self::Member(array, index) => format!("array {array} has no index {index}"),
             Self::Last => "you have not submitted a job yet".to_owned(),
-            Self::Named(name) => format!("none of your jobs is named {name:?}"),
+            Self::Named(name) => format!("you have no job named {name:?}"),
         })
     }
 }

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_with_what_they_are_and_the_rest_is_not_ours() {
+    fn page_files_have_types_and_other_paths_are_refused() {
         let first = ask(Method::GET, "/", &[]).unwrap();
         assert_eq!(first.status(), StatusCode::OK);
         assert_eq!(first.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_has_is_not_sent_again_and_the_rest_is_packed() {
+    fn cached_files_are_not_sent_again_and_others_are_compressed() {
         let first = ask(Method::GET, "/", &[(ACCEPT_ENCODING, "gzip, br")]).unwrap();
         assert_eq!(first.headers()[CONTENT_ENCODING], "gzip");
         let tag = first.headers()[ETAG].to_str().unwrap();

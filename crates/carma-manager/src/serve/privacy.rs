@@ -102,7 +102,7 @@ impl Redact for State {
 impl Redact for AttemptDetail {
     fn redact(&mut self) {
         // It may quote the log.
-        self.because = None;
+        self.reason = None;
         if let Some(Verdict::CouldNotStart { reason }) = &mut self.verdict {
             HIDDEN.clone_into(reason);
         }
@@ -164,7 +164,7 @@ mod tests {
         let mut request = JobRequest::new(command, "/home/alice/private");
         request.environment = BTreeMap::from([("private_name".to_owned(), "1".to_owned()), ("HF_TOKEN".to_owned(), "hf_x".to_owned())]);
         (request.output, request.hints.model) = (Some("/home/alice/private.log".into()), Some("private.onnx".into()));
-        let outcome = Outcome::CouldNotStart { reason: "/home/alice/private is no folder".to_owned() };
+        let outcome = Outcome::CouldNotStart { reason: "/home/alice/private is not a folder".to_owned() };
         let event = JobEvent::read("ended", serde_json::json!({ "text": "private" }));
         let event = NewEvent { at: UnixMillis(1), job: Some(JobId(1)), array: None, event };
         JobDetail {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn others_see_nothing_of_what_a_job_does() {
+    fn other_users_do_not_see_what_a_job_does() {
         let seen = seen_as(1001, Role::Owner);
         assert!(!seen.contains("private") && !seen.contains("hf_x"), "{seen}");
         assert!(seen.contains("\"ended\"") && seen.contains("alice"));

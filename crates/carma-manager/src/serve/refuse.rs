@@ -38,7 +38,7 @@ mod tests {
     use crate::api::{Problem, ProblemKind};
 
     #[test]
-    fn those_who_are_not_served_are_told_in_the_same_form() {
+    fn refused_clients_get_the_same_form_of_error() {
         for (answer, kind) in [(FULL, ProblemKind::Unavailable), (NOT_ENCRYPTED, ProblemKind::Invalid)] {
             let (head, body) = std::str::from_utf8(answer).unwrap().split_once("\r\n\r\n").unwrap();
             assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_spans_are_told_in_means_by_how_much_was_seen() {
+    fn long_spans_are_weighted_means() {
         let minute = |minute, readings, memory, power| MinuteMean {
             device: DeviceId::gpu(ServerId(0), 0),
             minute: UnixMinute(minute),

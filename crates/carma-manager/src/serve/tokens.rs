@@ -47,7 +47,7 @@ impl Tokens {
         let tokens = Arc::clone(self);
         let read = spawn_blocking(move || tokens.current()).await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?;
         // Details are for the operator, not for unauthenticated clients.
-        let read = read.map_err(|_| ProblemKind::Unavailable.because("the manager cannot use its file of tokens"))?;
+        let read = read.map_err(|_| ProblemKind::Unavailable.because("the manager cannot use its token file"))?;
         user_of(&read, token).ok_or_else(|| ProblemKind::Unauthenticated.because("this token is not known"))
     }
 
@@ -68,8 +68,10 @@ impl Tokens {
 /// Other users must not be able to read or change it.
 fn check_owner(mode: u32, owner: u32, own: u32) -> Result<(), String> {
     match () {
-        () if owner != 0 && owner != own => Err(format!("it belongs to user {owner}: it must be root's or the manager's own")),
-        () if mode & 0o027 != 0 => Err(format!("others may read or write it (mode {:o}): chmod 600", mode & 0o777)),
+        () if owner != 0 && owner != own => {
+            Err(format!("it belongs to user {owner}: it must belong to root or to the user of the manager"))
+        }
+        () if mode & 0o027 != 0 => Err(format!("other users may read or write it (mode {:o}): chmod 600", mode & 0o777)),
         () => Ok(()),
     }
 }
@@ -113,7 +115,7 @@ mod tests {
     const HASH: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
 
     #[test]
-    fn a_token_stands_for_the_user_of_its_line() {
+    fn a_token_identifies_the_user_of_its_line() {
         let tokens = parse(&format!("# the laboratory's\n\nalice {HASH}\nbob  {}\n", "00".repeat(32))).unwrap();
         assert_eq!(user_of(&tokens, "secret"), Some("alice".to_owned()));
         assert_eq!(user_of(&tokens, "Secret"), None);

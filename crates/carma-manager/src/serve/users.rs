@@ -84,7 +84,7 @@ impl Users {
             }
             UserKey::Named(name) => {
                 let user = User::from_name(name).map_err(unavailable)?;
-                self.known(user.ok_or_else(|| ProblemKind::Unauthenticated.because("the token's user is not known here"))?)
+                self.known(user.ok_or_else(|| ProblemKind::Unauthenticated.because("the user of the token is unknown on this host"))?)
             }
         };
         if self.own != 0 && caller.uid != self.own && caller.uid != 0 {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_own_manager_serves_that_user_and_root_alone() {
+    fn a_users_manager_serves_only_that_user_and_root() {
         let users = Users::new("no-such-group".to_owned(), 4_000_001);
         assert_eq!(users.look_up(numbered(4_000_001)).unwrap().role, Role::Operator);
         assert_eq!(users.look_up(numbered(0)).unwrap().role, Role::Operator);

@@ -21,7 +21,7 @@ const KEPT: Duration = Duration::from_secs(60);
 /// Timeout of a simulation.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The lowest priority.
-const NICEST: i32 = 19;
+const LOWEST_PRIORITY: i32 = 19;
 /// The largest answer.
 const MAX_ANSWER: u64 = 16 << 20;
 
@@ -62,13 +62,13 @@ impl WhatIfs {
         let internal = |error: std::io::Error| ProblemKind::Internal.because(format!("{} cannot be run: {error}", self.program.display()));
         let mut child = self.command(query).spawn().map_err(internal)?;
         // If the system refuses, it keeps the normal priority.
-        let _ = setpriority_process(Pid::from_raw(child.id().cast_signed()), NICEST);
+        let _ = setpriority_process(Pid::from_raw(child.id().cast_signed()), LOWEST_PRIORITY);
         let (output, errors) = (child.stdout.take(), child.stderr.take());
         let reading = spawn_blocking(move || [read(output), read(errors)]);
         let Ok(read) = timeout(self.longest, reading).await else {
             let ended = child.kill().and_then(|()| child.wait());
             let seconds = self.longest.as_secs();
-            let problem = format!("to simulate this takes longer than {seconds} s: ask for less time, or for fewer policies");
+            let problem = format!("the simulation takes longer than {seconds} s: choose a shorter period or fewer policies");
             return Err(ended.err().map_or_else(|| ProblemKind::Unavailable.because(problem), internal));
         };
         let [output, errors] = read?;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_same_question_is_simulated_once() {
+    async fn equal_questions_are_simulated_once() {
         let answer = format!("{{\"jobs\":3,\"left_out\":[],\"measured\":{0},\"simulated\":{0},\"others\":[]}}", fate());
         let (folder, what_ifs) = answered_by(&format!("echo '{answer}'"));
         let query =
@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_told_as_the_program_tells_it() {
-        let (_folder, what_ifs) = answered_by("echo 'carma: there is no policy \"best\"' >&2; exit 1");
+    async fn errors_of_the_program_are_passed_on() {
+        let (_folder, what_ifs) = answered_by("echo 'carma: unknown policy \"best\"' >&2; exit 1");
         let problem = what_ifs.answer(WhatIfQuery::default()).await.unwrap_err();
-        assert_eq!((problem.kind, problem.message.as_str()), (ProblemKind::Invalid, "there is no policy \"best\""));
+        assert_eq!((problem.kind, problem.message.as_str()), (ProblemKind::Invalid, "unknown policy \"best\""));
     }
 
     #[tokio::test]
-    async fn whoever_takes_too_long_is_ended() {
+    async fn a_simulation_that_takes_too_long_is_stopped() {
         let (_folder, what_ifs) = answered_by("exec sleep 1000");
         let what_ifs = Arc::new(WhatIfs { longest: Duration::from_millis(50), ..Arc::into_inner(what_ifs).unwrap() });
         let problem = what_ifs.answer(WhatIfQuery::default()).await.unwrap_err();

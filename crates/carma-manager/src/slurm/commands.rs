@@ -34,7 +34,7 @@ impl Commands {
         Self { limit, ..Self::default() }
     }
 
-    /// The same, for a job that requeues itself: Slurm sends SIGTERM to all its processes, and what it has begun must be finished.
+    /// The same, for a job that requeues itself: Slurm sends SIGTERM to all its processes, and a started step must be finished.
     #[must_use]
     pub fn surviving_term(self) -> Self {
         Self { survives_term: true, ..self }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_failures_and_late_answers_are_told_apart() {
+    fn answers_failures_and_late_answers_are_distinguished() {
         let commands = Commands::within(Duration::from_millis(300));
         assert_eq!(commands.run("echo", &["a", "b c"]).unwrap(), "a b c\n");
         assert_eq!(commands.clone().surviving_term().run("echo", &["a", "b c"]).unwrap(), "a b c\n");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_survives_sigterm_is_finished() {
+    fn processes_that_survive_sigterm_are_killed() {
         let commands = Commands::default().surviving_term();
         assert_eq!(commands.run("sh", &["-c", "kill -TERM $$; echo finished"]).unwrap(), "finished\n");
     }

@@ -1,6 +1,6 @@
 //! Generic resources in Slurm's words: `gpu:a100:4(S:0-1),shard:160`.
 
-/// So many of a resource, on a node or requested on each node.
+/// An amount of a resource, on a node or requested on each node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gres {
     /// Its name: `gpu`, `shard`.

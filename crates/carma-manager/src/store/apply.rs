@@ -68,7 +68,7 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         Change::ClockAdvanced(now) => to.raise(CLOCK, now.milliseconds()),
         Change::NotificationsSet { uid, notifications } => to.set_notifications(*uid, notifications),
         Change::UserNotified { uid, by, through } => {
-            to.execute("UPDATE notifications SET told = max(told, ?3) WHERE uid = ?1 AND channel = ?2", params![uid, Json(by), through])
+            to.execute("UPDATE notifications SET notified = max(notified, ?3) WHERE uid = ?1 AND channel = ?2", params![uid, Json(by), through])
         }
         Change::NotifiedThrough { through } => to.raise(NOTIFIED_THROUGH, *through),
         Change::SecretsHidden(jobs) => secrets::hide(connection, jobs),
@@ -137,7 +137,7 @@ impl Target<'_> {
         )?;
         self.execute("INSERT INTO requests (job, request) VALUES (?1, ?2)", params![id.0, Json(request)])?;
         secrets::list(self.0, id, request)?;
-        self.execute("INSERT INTO standings (job, standing) VALUES (?1, ?2)", params![id.0, Json(job)])?;
+        self.execute("INSERT INTO job_states (job, state) VALUES (?1, ?2)", params![id.0, Json(job)])?;
         // In the same commit as the job: its number stays used, even after the job is deleted.
         self.raise(NEXT_JOB, id.0 + 1)
     }
@@ -162,7 +162,7 @@ impl Target<'_> {
         )?;
         // A job of an array has none of its own before its first change.
         self.execute(
-            "INSERT INTO standings (job, standing) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET standing = excluded.standing",
+            "INSERT INTO job_states (job, state) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET state = excluded.state",
             params![id.0, Json(job)],
         )
     }
@@ -178,8 +178,8 @@ impl Target<'_> {
         )?;
         placement.devices.iter().try_for_each(|granted| {
             self.execute(
-                "INSERT INTO stays (job, number, device, promised, launched) VALUES (?1, ?2, ?3, ?4, ?5)
-                 ON CONFLICT DO UPDATE SET promised = promised + excluded.promised",
+                "INSERT INTO stays (job, number, device, reserved, launched) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT DO UPDATE SET reserved = reserved + excluded.reserved",
                 params![attempt.job.0, attempt.number, Named(granted.device), granted.reserved.0, at],
             )
         })
@@ -213,7 +213,7 @@ impl Target<'_> {
         event.job.map_or(Ok(()), |job| self.keep_reason(job, &event.event))
     }
 
-    /// Keeps with the job what an event says about it for good: the log is shortened by age.
+    /// Stores with the job what an event says about it: the log is shortened by age.
     fn keep_reason(&self, job: JobId, event: &JobEvent) -> Result<(), ApplyError> {
         let hold = |by: Option<&str>| self.execute("UPDATE jobs SET held_by = ?2 WHERE id = ?1", params![job.0, by]);
         let cancel = |cause: CancelCause| self.execute("UPDATE jobs SET cancelled = ?2 WHERE id = ?1", params![job.0, Json(cause)]);
@@ -265,7 +265,7 @@ impl Target<'_> {
         self.execute("UPDATE notifications SET place = -1 WHERE uid = ?1", params![uid])?;
         for (place, Notification { on, by }) in notifications.iter().enumerate() {
             self.execute(
-                "INSERT INTO notifications (uid, channel, occasions, place, told)
+                "INSERT INTO notifications (uid, channel, occasions, place, notified)
                  VALUES (?1, ?2, ?3, ?4, ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0))
                  ON CONFLICT DO UPDATE SET occasions = excluded.occasions, place = excluded.place",
                 params![uid, Json(by), Json(on), place as u64],

@@ -22,15 +22,15 @@ pub(super) const WITH_REQUEST: &str = "jobs LEFT JOIN requests ON requests.job =
 
 /// Writes a new array. Every job gets its row in `jobs`, so that lists and counts need not know about this.
 pub(super) fn accept(connection: &Connection, stored: &StoredArray) -> Result<(), ApplyError> {
-    let StoredArray { array, indices, template, owner, standing, submitted, ended } = stored;
+    let StoredArray { array, indices, template, owner, state, submitted, ended } = stored;
     let Template { request, parameters } = template.as_ref();
     let Owner { uid, gid, name: user } = owner;
-    let (first, spec, indices) = (array.0, &standing.spec, serde_json::to_string(indices).unwrap_or_default());
-    let first_place = standing.as_member(JobId(first), 0).place();
+    let (first, spec, indices) = (array.0, &state.spec, serde_json::to_string(indices).unwrap_or_default());
+    let first_place = state.as_member(JobId(first), 0).place();
     run(
         connection,
-        "INSERT INTO arrays (array, last, request, parameters, standing) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![first, stored.last().0, Json(request), Json(parameters), Json(standing)],
+        "INSERT INTO arrays (array, last, request, parameters, state) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![first, stored.last().0, Json(request), Json(parameters), Json(state)],
     )?;
     run(
         connection,
@@ -43,13 +43,13 @@ pub(super) fn accept(connection: &Connection, stored: &StoredArray) -> Result<()
             uid,
             gid,
             user,
-            Named(Phase::from(&standing.state)),
+            Named(Phase::from(&state.state)),
             submitted,
             spec.priority.0,
             spec.gpus,
-            standing.attempts,
+            state.attempts,
             ended,
-            standing.state.outcome().map(Json),
+            state.state.outcome().map(Json),
             request.schedule.hold.then_some(user),
             indices,
         ],
@@ -94,11 +94,11 @@ pub(super) fn read_request(row: &Row<'_>, column: usize) -> rusqlite::Result<Job
     Ok(Template { request, parameters }.request(place, row.get(column + 5)?, Some(ArrayId(array))))
 }
 
-/// What the standings of the jobs of arrays follow from, or why it cannot be read.
-pub(super) struct Standings(BTreeMap<u64, Result<Job, String>>);
+/// The state of each array, from which those of its jobs follow; or why it cannot be read.
+pub(super) struct JobStates(BTreeMap<u64, Result<Job, String>>);
 
-impl Standings {
-    /// That of a job: its own, or what follows from that of its array. The columns are standing, number, array and index.
+impl JobStates {
+    /// The state of a job: its own, or what follows from that of its array. The columns are state, number, array and index.
     pub(super) fn read(&self, row: &Row<'_>, columns: [usize; 4]) -> rusqlite::Result<Job> {
         let [own, id, array, index] = columns;
         if let Some(Json(job)) = row.get(own)? {
@@ -107,21 +107,21 @@ impl Standings {
         let (array, index): (u64, u32) = (row.get(array)?, row.get(index)?);
         let unreadable = |why: &str| rusqlite::Error::FromSqlConversionFailure(own, rusqlite::types::Type::Text, why.to_owned().into());
         match self.0.get(&array) {
-            Some(Ok(standing)) => Ok(standing.as_member(JobId(row.get(id)?), index)),
+            Some(Ok(state)) => Ok(state.as_member(JobId(row.get(id)?), index)),
             Some(Err(why)) => Err(unreadable(why)),
-            None => Err(unreadable("it has no standing")),
+            None => Err(unreadable("its state is missing")),
         }
     }
 }
 
 impl Reader {
     /// Those of all arrays with jobs that are not over, or of one.
-    pub(super) fn standings(&self, of: Option<JobId>) -> Result<Standings, StoreError> {
-        let sql = "SELECT array, standing FROM arrays WHERE (?1 IS NULL OR array = (SELECT jobs.array FROM jobs WHERE id = ?1))";
-        let standing = |row: &Row<'_>| {
+    pub(super) fn job_states(&self, of: Option<JobId>) -> Result<JobStates, StoreError> {
+        let sql = "SELECT array, state FROM arrays WHERE (?1 IS NULL OR array = (SELECT jobs.array FROM jobs WHERE id = ?1))";
+        let state = |row: &Row<'_>| {
             let job: rusqlite::Result<Json<Job>> = row.get(1);
             Ok((row.get(0)?, job.map(|Json(job)| job).map_err(|error| error.to_string())))
         };
-        Ok(Standings(self.rows(sql, params![of.map(|job| job.0)], standing)?.into_iter().collect()))
+        Ok(JobStates(self.rows(sql, params![of.map(|job| job.0)], state)?.into_iter().collect()))
     }
 }

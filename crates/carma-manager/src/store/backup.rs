@@ -22,10 +22,10 @@ use super::takeover::await_lease;
 #[derive(Debug, Error)]
 pub enum BackupError {
     /// There is nothing to copy.
-    #[error("there is no store {}: give the state folder of a manager with --state, or be its user", .0.display())]
+    #[error("store {} does not exist: give the state folder of a manager with --state, or run this as its user", .0.display())]
     NoStore(PathBuf),
     /// There is no such backup.
-    #[error("there is no file {}", .0.display())]
+    #[error("there is not a file {}", .0.display())]
     NoBackup(PathBuf),
     /// The copy would replace a file.
     #[error("{} exists: give another name, or --force to replace it", .0.display())]
@@ -34,7 +34,7 @@ pub enum BackupError {
     #[error("{} is the store itself: give another file", .0.display())]
     Same(PathBuf),
     /// The file is damaged, or no database.
-    #[error("{} is damaged or no database, and was not used: {reason}", path.display())]
+    #[error("{} is damaged or not a database, and was not used: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -87,7 +87,7 @@ pub enum Change {
     },
     /// A server of an agent joined, or changed.
     ServerChanged(Box<JoinedServer>),
-    /// A server is gone for good.
+    /// A server is removed.
     ServerGone(ServerId),
     /// A pool was added or changed.
     PoolChanged(Box<Pool>),
@@ -169,7 +169,7 @@ pub struct StoredArray {
     /// Their user.
     pub owner: Owner,
     /// The core's state of the last job. That of the others follows from it ([`Job::as_member`]).
-    pub standing: Job,
+    pub state: Job,
     /// When they were submitted.
     pub submitted: UnixMillis,
     /// When they ended.
@@ -246,7 +246,7 @@ pub enum MachineChange {
         /// The folder of its logs.
         logs: PathBuf,
     },
-    /// A GPU was cut into MIG instances.
+    /// A GPU was partitioned into MIG instances.
     MigInstances {
         /// Which.
         gpu: DeviceUuid,

@@ -24,13 +24,13 @@ pub enum StoreError {
         pid: Option<u32>,
     },
     /// The wait for another manager's lease was ended.
-    #[error("{} was not opened: the wait for the lease of another manager was ended", path.display())]
+    #[error("{} was not opened: the wait for the lease of another manager was interrupted", path.display())]
     Interrupted {
         /// The store.
         path: PathBuf,
     },
     /// A read would have held up the manager.
-    #[error("a read of {} was stopped after {} s: on a network file system, the manager cannot write meanwhile; stop the manager first (`carma down`)", path.display(), LONGEST_READ.as_secs())]
+    #[error("a read of {} was stopped after {} s, because the manager cannot write meanwhile on a network file system; stop the manager first (`carma down`)", path.display(), LONGEST_READ.as_secs())]
     TooLong {
         /// The store.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// It is damaged, or not a database.
-    #[error("{0} is damaged or no database ({reason}); it was left as it is: keep a copy, then rescue what is left with `sqlite3 {0} .recover`, put back a backup (`{0}.v*-backup-*`), or move it away to begin anew", path.display())]
+    #[error("{0} is damaged or not a database ({reason}), and was not changed: keep a copy; then recover its data with `sqlite3 {0} .recover`, restore a backup (`{0}.v*-backup-*`), or move it away to start with an empty store", path.display())]
     Damaged {
         /// The store.
         path: PathBuf,
@@ -76,7 +76,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A document in it cannot be parsed.
-    #[error("{} holds a value that is not understood", path.display())]
+    #[error("{} contains an invalid value", path.display())]
     Unreadable {
         /// The store.
         path: PathBuf,
@@ -135,7 +135,7 @@ pub enum WriteError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The disk is full. Later writes succeed once there is space.
-    #[error("no room is left for {}: make some, or prune the history", .0.display())]
+    #[error("the disk is full, and {} cannot be written: free some space, or prune the history", .0.display())]
     Full(PathBuf),
     /// It is no longer writable.
     #[error("{} cannot be written: check how its file system is mounted", .0.display())]
@@ -169,7 +169,7 @@ pub enum Refusal {
     #[error("{0} is in the store already")]
     DuplicateJob(JobId),
     /// The attempt does not exist, or is over.
-    #[error("{0} is not under way")]
+    #[error("{0} is not running")]
     NotUnderWay(AttemptId),
     /// An attempt of this number exists.
     #[error("{0} is in the store already")]

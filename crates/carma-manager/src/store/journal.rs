@@ -2,7 +2,7 @@
 //!
 //! A write-ahead log needs memory that all processes share, which ends at the host. A store on a network file system therefore uses a rollback journal.
 //!
-//! What that costs: a commit syncs three times instead of once; and readers and commits wait for each other, where a log lets both go on. A commit waits until
+//! What that costs: a commit syncs three times instead of once; and readers and commits wait for each other, where a log lets both continue. A commit waits until
 //! the reads that run are over, and reads that come later wait for the commit, so many short reads cannot hold it up. One long read can: it is interrupted
 //! after [`LONGEST_READ`], which is well below the time after which a manager's lease has run out.
 

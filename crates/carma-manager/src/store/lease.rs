@@ -1,7 +1,7 @@
 //! The lease: a row that names the one manager that may write.
 //!
 //! A lock ends at the host on many network file systems, or outlives a dead host on others. So each commit checks in its own transaction that the row is still
-//! this manager's. A manager that was cut off and comes back changes nothing.
+//! this manager's. A manager that was disconnected for too long changes nothing.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease, if the row is still as it was seen.
+    /// Takes the lease, if the row has not changed.
     pub(super) fn take(
         connection: &mut Connection,
         seen: Option<&LeaseRow>,

@@ -13,7 +13,7 @@ use super::error::StoreError;
 use super::journal::Journal;
 
 /// How long a lock may outlast a killed holder: a process that it was starting holds the lock too, until it runs its program.
-const LINGERING: Duration = Duration::from_secs(2);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The wait between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -29,7 +29,7 @@ impl StoreLock {
         let refused = || StoreError::file("lock", &path);
         // Not truncated before it is locked: it holds the holder's number.
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(refused())?;
-        let deadline = Instant::now() + LINGERING;
+        let deadline = Instant::now() + RELEASE_TIMEOUT;
         loop {
             match file.try_lock() {
                 Ok(()) => break,

@@ -21,14 +21,14 @@ pub(super) fn values(utilisation: &Utilisation) -> [Option<f64>; Metric::COUNT] 
     Metric::ALL.map(|metric| utilisation[metric].map(Fraction::get))
 }
 
-/// Reads the columns, the first of which has this number.
+/// Reads the columns from this number on.
 pub(super) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Utilisation> {
     Metric::ALL.into_iter().enumerate().try_fold(Utilisation::NONE, |all, (place, metric)| {
         Ok(all.with(metric, row.get::<_, Option<f64>>(first + place)?.map(Fraction::clamped)))
     })
 }
 
-/// Adds the columns of metrics that are newer than the file. A version that does not know them goes on reading it.
+/// Adds the columns of metrics that are newer than the file. An older version still reads the file.
 pub(super) fn add_missing_columns(connection: &Connection) -> rusqlite::Result<()> {
     for table in TABLES {
         for metric in Metric::ALL {

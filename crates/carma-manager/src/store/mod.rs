@@ -41,7 +41,7 @@ pub use change::{AttemptEnd, Change, Drained, KeyedSubmission, MachineChange, Me
 pub use error::{Refusal, StoreError, WriteError};
 pub use holder::{Holder, HostIdentity, LeaseTiming};
 pub use journal::{JOURNAL_VARIABLE, Journal};
-pub use prune::{Keep, PruneError, Pruned, Retention};
+pub use prune::{KeepRule, PruneError, Pruned, Retention};
 pub use read::{
     JobFilter, JobHistory, JobMeta, JobReasons, Loaded, NewEvents, OwnedJob, Reader, Span, StoredAttempt, StoredNotification, UnfinishedJob,
 };
@@ -60,7 +60,7 @@ use writer::Writer;
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
-pub struct Opening {
+pub struct OpenMode {
     /// Its file.
     pub path: PathBuf,
     /// How it keeps its journal; by its file system, if none is given.
@@ -71,7 +71,7 @@ pub struct Opening {
     pub timing: LeaseTiming,
 }
 
-impl Opening {
+impl OpenMode {
     /// Opens a store from this host, with the usual lease.
     pub fn new(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = path.into();
@@ -80,7 +80,7 @@ impl Opening {
     }
 
     /// Opens the store. A missing store is created, an old one is migrated. If a manager on another host has its lease, this waits until the lease has run out;
-    /// `goes_on` is called again and again meanwhile, and may end the wait. A manager that lives is an error.
+    /// `goes_on` is called repeatedly meanwhile, and may end the wait. A manager that lives is an error.
     pub fn open(self, mut goes_on: impl FnMut(&Holder) -> bool) -> Result<Store, StoreError> {
         let Self { path, journal, host, timing } = self;
         schema::make_folder(&path)?;
@@ -115,7 +115,7 @@ pub struct Store {
 impl Store {
     /// Opens the store. A missing store is created, an old one is migrated.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        Opening::new(path)?.open(|_| true)
+        OpenMode::new(path)?.open(|_| true)
     }
 
     /// Its size on the disk in bytes, with its log.

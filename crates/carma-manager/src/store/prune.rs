@@ -25,16 +25,16 @@ const PAGES: u32 = 16_384;
 pub struct Retention {
     /// Finished jobs, with their attempts and events. The number is per user: a user with many jobs costs others nothing. A job that may have left a
     /// checkpoint is deleted by age only.
-    pub jobs: Keep,
+    pub jobs: KeepRule,
     /// Events. The number is per user, and for the machine's events.
-    pub events: Keep,
+    pub events: KeepRule,
     /// Samples of all GPUs together.
-    pub samples: Keep,
+    pub samples: KeepRule,
 }
 
 /// How many of a kind are kept, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keep {
+pub struct KeepRule {
     /// How long.
     pub age: Duration,
     /// How many.
@@ -43,12 +43,12 @@ pub struct Keep {
 
 impl Default for Retention {
     fn default() -> Self {
-        let days = |days: u64, most| Keep { age: Duration::from_secs(days * 86_400), most };
+        let days = |days: u64, most| KeepRule { age: Duration::from_secs(days * 86_400), most };
         Self { jobs: days(365, 100_000), events: days(30, 1_000_000), samples: days(30, 1_000_000) }
     }
 }
 
-impl Keep {
+impl KeepRule {
     /// The earliest time that is kept.
     fn since(self, now: UnixMillis) -> UnixMillis {
         UnixMillis(now.0.saturating_sub(self.age.as_millis() as u64))
@@ -81,7 +81,7 @@ pub enum PruneError {
 }
 
 impl Store {
-    /// Deletes everything that is not kept. Other writes and reads go on meanwhile.
+    /// Deletes everything beyond the limits. Other writes and reads continue meanwhile.
     pub fn prune(&self, retention: &Retention, now: UnixMillis) -> Result<Pruned, PruneError> {
         Ok(self.prune_some(retention, now, u32::MAX)?.0)
     }
@@ -107,7 +107,7 @@ impl Store {
         Ok(pruned)
     }
 
-    fn prune_jobs(&self, reader: &Reader, keep: Keep, now: UnixMillis, steps: &mut Steps) -> Result<u64, PruneError> {
+    fn prune_jobs(&self, reader: &Reader, keep: KeepRule, now: UnixMillis, steps: &mut Steps) -> Result<u64, PruneError> {
         let jobs = |jobs: Vec<JobId>| counted(jobs, Change::JobsDeleted);
         let mut deleted = self.delete_in_steps(steps, || reader.old_jobs(keep.since(now)).map(jobs))?;
         for (user, mut excess) in reader.users_with_jobs_above(keep.most)? {
@@ -122,7 +122,7 @@ impl Store {
         Ok(deleted)
     }
 
-    fn prune_events(&self, reader: &Reader, keep: Keep, now: UnixMillis, steps: &mut Steps) -> Result<u64, PruneError> {
+    fn prune_events(&self, reader: &Reader, keep: KeepRule, now: UnixMillis, steps: &mut Steps) -> Result<u64, PruneError> {
         let events = |events: Vec<u64>| counted(events, Change::EventsDeleted);
         // Events of unfinished jobs stay, and are passed once.
         let mut passed = 0;
@@ -220,7 +220,7 @@ impl Reader {
         Ok(counts.into_iter().filter(|(_, count)| *count > most).map(|(owner, count)| (owner, count - most)).collect())
     }
 
-    fn samples_to_delete(&self, keep: Keep, now: UnixMillis) -> Result<Option<(Change, u64)>, StoreError> {
+    fn samples_to_delete(&self, keep: KeepRule, now: UnixMillis) -> Result<Option<(Change, u64)>, StoreError> {
         let samples = self.first("SELECT count(*) FROM samples", [], |row| row.get(0))?;
         let excess = samples.unwrap_or(0_u64).saturating_sub(keep.most);
         let minute = |offset: u64| {

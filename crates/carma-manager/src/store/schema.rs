@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/13.sql"),
     include_str!("migrations/14.sql"),
     include_str!("migrations/15.sql"),
+    include_str!("migrations/16.sql"),
 ];
 /// The newest version.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
@@ -45,7 +46,7 @@ pub(super) const NEXT_SERVER: &str = "next_server";
 /// The manager's own time in milliseconds.
 pub(super) const CLOCK: &str = "clock";
 /// The last event whose notifications are done.
-pub(super) const NOTIFIED_THROUGH: &str = "told";
+pub(super) const NOTIFIED_THROUGH: &str = "notified";
 /// Events that may be deleted. A job that is not over keeps its whole timeline.
 pub(super) const NOT_NEEDED: &str = "(job IS NULL OR job NOT IN (SELECT id FROM jobs WHERE ended IS NULL))";
 
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_store_is_refused_in_words() {
+    fn a_newer_store_is_refused_with_a_message() {
         let (_folder, path) = store_of_version_one();
         drop(migrate(&path, Journal::Wal, &STEPS, NOW).unwrap());
         let refused = migrate(&path, Journal::Wal, &STEPS[..2], NOW).unwrap_err();

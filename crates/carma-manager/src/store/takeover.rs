@@ -10,10 +10,10 @@ use super::journal::Journal;
 use super::lease::LeaseRow;
 use super::schema;
 
-/// The longest pause between two looks at the row.
+/// The longest pause between two readings of the row.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Looks at the lease until this manager may take it. Returns the row that it replaces. The caller has this host's lock.
+/// Reads the lease until this manager may take it. Returns the row that it replaces. The caller has this host's lock.
 ///
 /// Only this host's monotonic clock counts: the row is watched for as long as a lease lasts. Clocks of other hosts do not matter.
 pub(super) fn await_lease(
@@ -60,7 +60,7 @@ fn lock_decides(row: &LeaseRow, journal: Journal, own: &HostIdentity) -> bool {
     }
 }
 
-/// The row. The file is opened anew for each look, because some file systems show new content only then.
+/// The row. The file is opened again for each reading, because some file systems show new content only then.
 fn look(path: &Path) -> Result<Option<LeaseRow>, StoreError> {
     if !path.exists() {
         return Ok(None);

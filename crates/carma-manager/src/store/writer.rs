@@ -19,7 +19,7 @@ use super::lease::Lease;
 use super::log::log_events;
 use crate::heartbeat::{Heartbeat, LONGEST_SLEEP};
 
-/// The most batches that wait; further callers block. Only a disk that hangs leads to so many.
+/// The most batches that wait; further callers block. Only a hanging disk leads to this many.
 const MAX_WAITING: usize = 16_384;
 /// The most batches of one commit, so that the first does not wait long.
 const MAX_AT_ONCE: usize = 1_024;
@@ -64,7 +64,7 @@ pub(super) struct Writer {
 struct Watchers {
     heartbeat: OnceLock<Heartbeat>,
     lost: OnceLock<Lost>,
-    /// When the lease was last found to be this manager's, by the clock that goes on while the host sleeps.
+    /// When the lease was last found to be this manager's, by the clock that continues while the host sleeps.
     confirmed: AtomicU64,
 }
 

@@ -6,7 +6,7 @@ use super::check::check_name;
 use super::error::Problem;
 use crate::request::After;
 
-const EXPECTED: &str = "a job to wait for: give 12, last or @name, with :ok (as unset) or :any, or Slurm's afterok:12:13";
+const EXPECTED: &str = "a job to wait for: give 12, last or @name, optionally with :ok (the default) or :any, or Slurm's afterok:12:13";
 
 /// Parses a list separated by commas.
 pub(super) fn after(text: &str) -> Result<Vec<After>, Problem> {
@@ -55,7 +55,7 @@ mod tests {
     use super::after;
 
     #[test]
-    fn ours_and_slurms_forms_are_read() {
+    fn our_form_and_that_of_slurm_are_read() {
         let read = |text: &str| after(text).unwrap().into_iter().map(|after| (after.job, after.condition)).collect::<Vec<_>>();
         let jobs = |jobs: &[(&str, _)]| jobs.iter().map(|&(job, condition)| (job.to_owned(), condition)).collect::<Vec<_>>();
         assert_eq!(read("12,@data:any,last:ok"), jobs(&[("12", Success), ("@data", Any), ("last", Success)]));

@@ -78,7 +78,7 @@ mod tests {
     use super::Array;
 
     #[test]
-    fn indices_are_slurms() {
+    fn indices_have_the_forms_of_slurm() {
         let read = |text: &str| Array::parse(text).map(|array| (array.indices, array.at_most)).unwrap();
         assert_eq!(read("1-4%3"), (vec![1, 2, 3, 4], Some(3)));
         assert_eq!(read("0-15:4"), (vec![0, 4, 8, 12], None));

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, ToSpan, Zoned};
 use super::error::Problem;
 use super::values::{digits, span_with_unit};
 
-const EXPECTED: &str = "a time to begin: give now+1hour, 16:00, 2027-01-31 or 2027-01-31T08:00";
+const EXPECTED: &str = "a start time: give now+1hour, 16:00, 2027-01-31 or 2027-01-31T08:00";
 
 /// The time in seconds since 1970. A time of day is the next such time; a time in the past is refused.
 pub(super) fn begin(text: &str, now: &Zoned) -> Result<u64, Problem> {
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_the_callers() {
+    fn times_are_in_the_callers_zone() {
         let noon = u64::try_from(now().timestamp().as_second()).unwrap();
         let hours = |text: &str| (begin(text, &now()).unwrap() - noon) / 3600;
         assert_eq!(["now", "now+1hour", "now+2days", "now+7200"].map(hours), [0, 1, 48, 2]);
@@ -62,9 +62,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_or_has_passed_is_refused() {
+    fn invalid_and_past_times_are_refused() {
         for wrong in ["", "now+", "now-1", "now+1cow", "25:00", "tomorrow at eight", "2027-02-30", "2027-13-01T00:00", "now+9999999999w"] {
-            assert!(begin(wrong, &now()).unwrap_err().to_string().contains("is not a time to begin"), "{wrong}");
+            assert!(begin(wrong, &now()).unwrap_err().to_string().contains("is not a start time"), "{wrong}");
         }
         assert_eq!(
             begin("2027-01-30T11:00", &now()).unwrap_err().to_string(),

@@ -64,10 +64,10 @@ pub fn check(request: &JobRequest) -> Result<(), InvalidRequest> {
         InvalidRequest { key, problem: Problem::Refused(error.to_string()) }
     })?;
     let no_gpu = resources.gpus == 0;
-    refuse("mem", no_gpu && resources.memory.is_some(), "is memory on each GPU, and the job asks for none; give --host-mem")?;
-    refuse("exclusive", no_gpu && resources.exclusive, "is for GPUs, and the job asks for none")?;
+    refuse("mem", no_gpu && resources.memory.is_some(), "is GPU memory, and the job requests no GPU; give --host-mem")?;
+    refuse("exclusive", no_gpu && resources.exclusive, "is for GPUs, and the job requests none")?;
     for (key, memory) in [("mem", resources.memory), ("host-mem", resources.host_memory)] {
-        refuse(key, memory.is_some_and(|memory| memory > MAX_MEMORY), "is more than an exbibyte, which nothing has")?;
+        refuse(key, memory.is_some_and(|memory| memory > MAX_MEMORY), "is more than an exbibyte")?;
     }
     for (key, span) in [("time", resources.time_limit), ("idle", resources.idle_limit)] {
         refuse(key, span.is_some_and(|span| span > MAX_SPAN), "is more than a hundred years")?;
@@ -76,13 +76,13 @@ pub fn check(request: &JobRequest) -> Result<(), InvalidRequest> {
     refuse("cpus", resources.cpus == Some(0), "a job needs 1 or more")?;
     refuse("at-most", request.schedule.at_most == Some(0), "at least 1 job must be allowed at once")?;
     refuse("batch", request.hints.batch == Some(0), "a step has 1 sample or more")?;
-    refuse("interactive", request.interactive && request.array.is_some(), "an array or sweep has no terminal")?;
+    refuse("interactive", request.interactive && request.array.is_some(), "cannot be used with an array or sweep")?;
     let idle_limit = request.resources.idle_limit;
     let given = idle_limit != Resources::default().idle_limit;
-    refuse("idle", !request.interactive && given, "is for jobs with a terminal: give --interactive as well")?;
-    refuse("idle", idle_limit == Some(Seconds::ZERO), "must be more than no time")?;
+    refuse("idle", !request.interactive && given, "is for interactive jobs: give --interactive as well")?;
+    refuse("idle", idle_limit == Some(Seconds::ZERO), "must be more than 0 s")?;
     let restarts = matches!(request.on_hang, OnHang::Restart | OnHang::Fail);
-    refuse("on-hang", request.interactive && restarts, "is for jobs without a terminal: they are not watched")?;
+    refuse("on-hang", request.interactive && restarts, "is not for interactive jobs: they are not watched")?;
     request.schedule.after.iter().try_for_each(|after| check_job(&after.job)).map_err(under("after"))
 }
 
@@ -94,7 +94,7 @@ pub(super) fn check_parameters(submission: &Submission) -> Result<(), InvalidReq
     let Some(Parameter { name, .. }) = unused.filter(|parameter| !passed(&parameter.name)) else { return Ok(()) };
     let variable = sweep::variable(name);
     let text = format!(
-        "{name} is not used: write {{{name}}} where the command needs its value; for a program that reads {variable} itself, add --env {variable}="
+        "{name} is not used: write {{{name}}} in the command, where its value belongs; for a program that reads {variable}, add --env {variable}="
     );
     Err(InvalidRequest { key: "param", problem: Problem::Refused(text) })
 }
@@ -110,13 +110,13 @@ pub(super) fn check_files(request: &JobRequest) -> Result<(), InvalidRequest> {
     let missing =
         |key, path: &Path, what: &str| Err(InvalidRequest { key, problem: Problem::Refused(format!("{} {what}", path.display())) });
     if !request.directory.is_dir() {
-        return missing("workdir", &request.directory, "is no folder");
+        return missing("workdir", &request.directory, "is not a folder");
     }
     match (&request.activation, &request.hints.model) {
         (Some(Activation::Venv(folder)), _) if !folder.join("bin/activate").is_file() => {
-            missing("venv", folder, "is no virtual environment: it has no bin/activate")
+            missing("venv", folder, "is not a virtual environment: it has no bin/activate")
         }
-        (_, Some(model)) if !model.is_file() => missing("model", model, "is no file"),
+        (_, Some(model)) if !model.is_file() => missing("model", model, "is not a file"),
         _ => Ok(()),
     }
 }
@@ -133,7 +133,7 @@ fn check_command(command: &JobCommand) -> Result<(), Problem> {
     let refuse = |why: &str| Err(Problem::Refused(why.to_owned()));
     let words = match command {
         JobCommand::Program(words) if words.first().is_none_or(String::is_empty) => {
-            return refuse("there is nothing to run: give a command after --, or in a job file as command = [\"python\", \"train.py\"]");
+            return refuse("the command is missing: give it after --, or in a job file as command = [\"python\", \"train.py\"]");
         }
         JobCommand::Program(words) => {
             if let [word] = words.as_slice()
@@ -141,16 +141,16 @@ fn check_command(command: &JobCommand) -> Result<(), Problem> {
                 && !program.contains('/')
             {
                 return refuse(&format!(
-                    "{word:?} is one word with blanks in it, and no program: leave out the quotes, or give it to a shell, as in sh -c {word:?}"
+                    "{word:?} is one word with spaces and not a program: omit the quotes, or run a shell: sh -c {word:?}"
                 ));
             }
             words
         }
         JobCommand::Script { text, .. } if !text.starts_with("#!") => {
-            return refuse("a script says in its first line who runs it: begin it with #!/bin/bash");
+            return refuse("a script needs its interpreter in the first line, such as #!/bin/bash");
         }
-        JobCommand::Script { text, .. } if text.len() > MAX_SCRIPT => return refuse("a script has 4 MiB at most"),
-        JobCommand::Script { text, .. } if text.contains('\0') => return refuse("a script is text, and this has a zero byte"),
+        JobCommand::Script { text, .. } if text.len() > MAX_SCRIPT => return refuse("a script may have at most 4 MiB"),
+        JobCommand::Script { text, .. } if text.contains('\0') => return refuse("a script must be text; this one contains a zero byte"),
         JobCommand::Script { arguments, .. } => arguments,
     };
     words.iter().try_for_each(|word| check_word(word))
@@ -159,8 +159,8 @@ fn check_command(command: &JobCommand) -> Result<(), Problem> {
 /// Checks an argument of a process.
 fn check_word(word: &str) -> Result<(), Problem> {
     match word {
-        _ if word.contains('\0') => Err(Problem::invalid(word, "a word for a process: it has a zero byte")),
-        _ if word.len() > MAX_ARGUMENT => Err(Problem::invalid(word, "a word for a process: it has more than 128 KiB")),
+        _ if word.contains('\0') => Err(Problem::invalid(word, "an argument of a process: it contains a zero byte")),
+        _ if word.len() > MAX_ARGUMENT => Err(Problem::invalid(word, "an argument of a process: it has more than 128 KiB")),
         _ => Ok(()),
     }
 }
@@ -182,7 +182,7 @@ fn check_process_variable(name: &str, value: &str) -> Result<(), Problem> {
 fn check_argument(name: &str) -> Result<(), Problem> {
     let bad = |letter: char| letter.is_control() || letter.is_whitespace();
     if name.is_empty() || name.starts_with('-') || name.contains(bad) {
-        Err(Problem::invalid(name, "a name without blanks that does not begin with a dash"))
+        Err(Problem::invalid(name, "a name without spaces that does not begin with a dash"))
     } else {
         Ok(())
     }
@@ -191,7 +191,7 @@ fn check_argument(name: &str) -> Result<(), Problem> {
 fn check_path(path: &Path) -> Result<(), Problem> {
     let text = path.to_string_lossy();
     if path.components().any(|part| part.as_os_str() == "~") {
-        return Err(Problem::invalid(&text, "a path: ~ is known to shells alone"));
+        return Err(Problem::invalid(&text, "a path: only shells expand ~"));
     }
     if text.is_empty() || text.contains(char::is_control) {
         Err(Problem::invalid(&text, "a path without control characters"))
@@ -209,7 +209,7 @@ pub(super) fn check_pattern(path: &Path) -> Result<(), Problem> {
         if letter == '%' && !letters.next().is_some_and(|code| "jAaxuN%".contains(code)) {
             return Err(Problem::invalid(
                 &text,
-                "a file's name: % is followed by j (job), A (array), a (array index), x (name), u (user), N (host) or %",
+                "a file name: % is followed by j (job), A (array), a (array index), x (name), u (user), N (host) or %",
             ));
         }
     }

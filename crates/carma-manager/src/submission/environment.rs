@@ -29,7 +29,7 @@ pub(super) fn check_variable(name: &str) -> Result<(), Problem> {
     if word && name.starts_with(|first: char| !first.is_ascii_digit()) {
         Ok(())
     } else {
-        Err(Problem::invalid(name, "a name of letters, digits and _ that begins with no digit"))
+        Err(Problem::invalid(name, "a name of letters, digits and _ that does not begin with a digit"))
     }
 }
 

@@ -53,7 +53,7 @@ pub enum Problem {
         expected: &'static str,
     },
     /// A key is unknown.
-    #[error("there is no {name:?}{}", nearest.map(|name| format!("; is it {name:?}?")).unwrap_or_default())]
+    #[error("unknown option {name:?}{}", nearest.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default())]
     UnknownKey {
         /// What was written.
         name: String,

@@ -86,7 +86,7 @@ impl Source<'_> {
             Self::Text { name, text, arguments } => match Format::detect(name, text) {
                 Format::Script => script::read(name, text, arguments),
                 _ if !arguments.is_empty() => {
-                    let why = "says itself what to run: words after -- are for scripts";
+                    let why = "contains its command: words after -- are only for scripts";
                     Err(Problem::Refused(why.to_owned()).at(Place { file: Some(name.to_owned()), ..Place::default() }))
                 }
                 Format::JobFile => job_file::read(name, text),

@@ -114,7 +114,7 @@ fn listed(value: &DeValue<'_>) -> Result<String, Problem> {
     let DeValue::Array(values) = value else { return plain(value) };
     let values = values.iter().map(|value| plain(value.get_ref())).collect::<Result<Vec<_>, _>>()?;
     match values.iter().find(|value| value.contains(',')) {
-        Some(value) => Err(Problem::invalid(value, "a value for a list: it has a comma")),
+        Some(value) => Err(Problem::invalid(value, "a value for a list: it contains a comma")),
         None => Ok(values.join(",")),
     }
 }
@@ -124,12 +124,12 @@ fn plain(value: &DeValue<'_>) -> Result<String, Problem> {
         DeValue::String(text) => Ok(text.clone().into_owned()),
         DeValue::Integer(number) => {
             let whole = i64::from_str_radix(number.as_str(), number.radix());
-            whole.map(|whole| whole.to_string()).map_err(|_| Problem::invalid(number.as_str(), "a number that can be counted with"))
+            whole.map(|whole| whole.to_string()).map_err(|_| Problem::invalid(number.as_str(), "a finite number"))
         }
         DeValue::Float(number) => Ok(number.to_string()),
         DeValue::Datetime(moment) => Ok(moment.to_string()),
         DeValue::Boolean(_) | DeValue::Array(_) | DeValue::Table(_) => {
-            Err(Problem::Refused(format!("give a text or a number, no {}", value.type_str())))
+            Err(Problem::Refused(format!("give a text or a number, not {}", value.type_str())))
         }
     }
 }

@@ -97,10 +97,10 @@ fn word<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<T, Pr
 }
 
 const NEEDS: &str = "Resources";
-const WHEN: &str = "Scheduling";
-const WHERE: &str = "Environment";
-const MANY: &str = "Arrays and sweeps";
-const LIFE: &str = "Estimates and recovery";
+const SCHEDULING: &str = "Scheduling";
+const ENVIRONMENT: &str = "Environment";
+const ARRAYS: &str = "Arrays and sweeps";
+const RECOVERY: &str = "Estimates and recovery";
 
 /// All options.
 #[rustfmt::skip]
@@ -119,59 +119,59 @@ pub static KEYS: [Key; 34] = [
         |draft, _| { draft.request.resources.exclusive = true; Ok(()) }),
     Key::valued(NEEDS, "mode", "MODE", "How GPUs are shared: auto, streams, mps or mig [default: auto]",
         |draft, text| { draft.request.resources.mode = word(text, "a way to share GPUs: auto, streams, mps or mig")?; Ok(()) }),
-    Key::valued(WHEN, "name", "NAME", "Name of the job; other commands accept @NAME",
+    Key::valued(SCHEDULING, "name", "NAME", "Name of the job; other commands accept @NAME",
         |draft, text| { draft.request.name = Some(text.to_owned()); Ok(()) }).or(Some('J'), &["job-name"]),
-    Key::valued(WHEN, "priority", "N", "Priority; higher runs first [default: 0]",
+    Key::valued(SCHEDULING, "priority", "N", "Priority; higher runs first [default: 0]",
         |draft, text| { draft.request.schedule.priority = Priority(at_least(i32::MIN, text, "a whole number")?); Ok(()) }),
-    Key::valued(WHEN, "after", "JOBS", "Start after these jobs have succeeded, such as 12,last,@name; 12:any also after a failure. The forms afterok:12:13 and afterany:12 of Slurm work too",
+    Key::valued(SCHEDULING, "after", "JOBS", "Start after these jobs have succeeded, such as 12,last,@name; 12:any also after a failure. The forms afterok:12:13 and afterany:12 of Slurm work too",
         |draft, text| { draft.request.schedule.after = after(text)?; Ok(()) }).or(Some('d'), &["dependency"]),
-    Key::valued(WHEN, "begin", "WHEN", "Start no earlier than this time: now+1hour, 16:00, 2027-01-31T08:00 (your time zone)",
+    Key::valued(SCHEDULING, "begin", "WHEN", "Start no earlier than this time: now+1hour, 16:00, 2027-01-31T08:00 (your time zone)",
         |draft, text| { draft.request.schedule.begin = Some(begin(text, &(draft.caller.now)())?); Ok(()) }).or(Some('b'), &[]),
-    Key::switch(WHEN, "hold", "Hold the job until `carma release`",
+    Key::switch(SCHEDULING, "hold", "Hold the job until `carma release`",
         |draft, _| { draft.request.schedule.hold = true; Ok(()) }).or(Some('H'), &[]),
-    Key::switch(WHEN, "wait-for-hardware", "Accept a job that cannot run on the present hardware; it waits for other hardware",
+    Key::switch(SCHEDULING, "wait-for-hardware", "Accept a job that cannot run on the present hardware; it waits for other hardware",
         |draft, _| { draft.request.schedule.wait_for_hardware = true; Ok(()) }),
-    Key::switch(WHEN, "interactive", "Connect the job to this terminal; without a command it runs your shell",
+    Key::switch(SCHEDULING, "interactive", "Connect the job to this terminal; without a command it runs your shell",
         |draft, _| { draft.request.interactive = true; Ok(()) }),
-    Key::valued(WHEN, "idle", "TIME", "End an interactive job after this time without input or output; or unlimited [default: 30m]",
+    Key::valued(SCHEDULING, "idle", "TIME", "End an interactive job after this time without input or output; or unlimited [default: 30m]",
         |draft, text| { draft.request.resources.idle_limit = time_limit(text)?; Ok(()) }),
-    Key::valued(WHERE, "workdir", "DIR", "Working folder [default: the present folder]",
+    Key::valued(ENVIRONMENT, "workdir", "DIR", "Working folder [default: the present folder]",
         |draft, text| { draft.request.directory = draft.caller.directory.join(text); Ok(()) }).or(Some('D'), &["chdir"]),
-    Key::valued(WHERE, "env", "NAME[=VALUE]", "Set a variable, or pass your own. ALL (default) passes all variables, NONE passes none. Can be repeated; applies in order",
+    Key::valued(ENVIRONMENT, "env", "NAME[=VALUE]", "Set a variable, or pass your own. ALL (default) passes all variables, NONE passes none. Can be repeated; applies in order",
         |draft, text| environment::change(&mut draft.request.environment, text, &draft.caller.environment)).several(),
-    Key::valued(WHERE, "conda", "ENV", "Activate this Conda environment (name or folder)",
+    Key::valued(ENVIRONMENT, "conda", "ENV", "Activate this Conda environment (name or folder)",
         |draft, text| { draft.request.activation = Some(Activation::Conda(text.to_owned())); Ok(()) }),
-    Key::valued(WHERE, "venv", "DIR", "Activate this virtual environment",
+    Key::valued(ENVIRONMENT, "venv", "DIR", "Activate this virtual environment",
         |draft, text| { draft.request.activation = Some(Activation::Venv(draft.caller.directory.join(text))); Ok(()) }),
-    Key::valued(WHERE, "image", "NAME", "Run the job in a container of this image",
+    Key::valued(ENVIRONMENT, "image", "NAME", "Run the job in a container of this image",
         |draft, text| { draft.request.image = Some(Image { name: text.to_owned(), engine: None }); Ok(()) }),
-    Key::valued(WHERE, "engine", "ENGINE", "Container engine: docker, podman or apptainer [default: the first that is installed]",
-        |draft, text| { draft.engine = Some(word(text, "something that runs containers: docker, podman or apptainer")?); Ok(()) }),
-    Key::switch(WHERE, "snapshot", "Copy the git work tree now, and run the copy",
+    Key::valued(ENVIRONMENT, "engine", "ENGINE", "Container engine: docker, podman or apptainer [default: the first that is installed]",
+        |draft, text| { draft.engine = Some(word(text, "a container engine: docker, podman or apptainer")?); Ok(()) }),
+    Key::switch(ENVIRONMENT, "snapshot", "Copy the git work tree now, and run the copy",
         |draft, _| { draft.request.snapshot = true; Ok(()) }),
-    Key::valued(WHERE, "output", "FILE", "Also write standard output to this file, relative to the working folder. %j, %A, %a, %x, %u and %N stand for job, array, array index, name, user and host",
+    Key::valued(ENVIRONMENT, "output", "FILE", "Also write standard output to this file, relative to the working folder. %j, %A, %a, %x, %u and %N stand for job, array, array index, name, user and host",
         |draft, text| { draft.request.output = Some(text.into()); Ok(()) }).or(Some('o'), &[]),
-    Key::valued(WHERE, "error", "FILE", "Also write standard error to this file [default: the file of --output]",
+    Key::valued(ENVIRONMENT, "error", "FILE", "Also write standard error to this file [default: the file of --output]",
         |draft, text| { draft.request.error = Some(text.into()); Ok(()) }).or(Some('e'), &[]),
-    Key::valued(MANY, "array", "INDICES", "Submit one job per index: 1-10, 0-15:4 (every fourth), 1,3,7; 1-10%3 runs at most 3 at a time. The index is in CARMA_ARRAY_INDEX",
+    Key::valued(ARRAYS, "array", "INDICES", "Submit one job per index: 1-10, 0-15:4 (every fourth), 1,3,7; 1-10%3 runs at most 3 at a time. The index is in CARMA_ARRAY_INDEX",
         |draft, text| { draft.set_array(Array::parse(text)?); Ok(()) }).or(Some('a'), &[]),
-    Key::valued(MANY, "param", "NAME=VALUES", "Submit one job per value: lr=0.1,0.01 or seed=1..5; several parameters give all combinations. {lr} in the command is replaced; CARMA_PARAM_LR has the value too",
+    Key::valued(ARRAYS, "param", "NAME=VALUES", "Submit one job per value: lr=0.1,0.01 or seed=1..5; several parameters give all combinations. {lr} in the command is replaced; CARMA_PARAM_LR has the value too",
         |draft, text| { draft.set_parameter(Parameter::parse(text)?); Ok(()) }).several(),
-    Key::valued(MANY, "at-most", "N", "Run at most N jobs of the array or sweep at a time",
+    Key::valued(ARRAYS, "at-most", "N", "Run at most N jobs of the array or sweep at a time",
         |draft, text| { draft.request.schedule.at_most = Some(at_least(1, text, "a number of jobs: 1 or more")?); Ok(()) }),
-    Key::valued(LIFE, "model", "FILE", "A description of the model, for the memory estimate",
+    Key::valued(RECOVERY, "model", "FILE", "A description of the model, for the memory estimate",
         |draft, text| { draft.request.hints.model = Some(draft.caller.directory.join(text)); Ok(()) }),
-    Key::valued(LIFE, "batch", "N", "Batch size, for the memory estimate",
+    Key::valued(RECOVERY, "batch", "N", "Batch size, for the memory estimate",
         |draft, text| { draft.request.hints.batch = Some(at_least(1, text, "a number of samples: 1 or more")?); Ok(()) }),
-    Key::valued(LIFE, "estimate", "HOW", "dry-run: run the script without a GPU first, and measure its allocations",
+    Key::valued(RECOVERY, "estimate", "HOW", "dry-run: run the script without a GPU first, and measure its allocations",
         |draft, text| { draft.request.hints.dry_run = true; if text == "dry-run" { Ok(()) } else { Err(Problem::invalid(text, "a way to estimate: dry-run")) } }),
-    Key::valued(LIFE, "retries", "N", "Number of restarts after a failure [default: 0]",
+    Key::valued(RECOVERY, "retries", "N", "Number of restarts after a failure [default: 0]",
         |draft, text| { draft.request.retries.failure = at_least(0, text, "a number of times: 0 or more")?; Ok(()) }),
-    Key::valued(LIFE, "oom-retries", "N", "Number of restarts after an out-of-memory error [default: that of the recovery ladder]",
+    Key::valued(RECOVERY, "oom-retries", "N", "Number of restarts after an out-of-memory error [default: that of the recovery ladder]",
         |draft, text| { draft.request.retries.out_of_memory = Some(at_least(0, text, "a number of times: 0 or more")?); Ok(()) }),
-    Key::switch(LIFE, "checkpoint", "The job writes a checkpoint on SIGTERM and resumes from it",
+    Key::switch(RECOVERY, "checkpoint", "The job writes a checkpoint on SIGTERM and resumes from it",
         |draft, _| { draft.request.may_checkpoint = true; Ok(()) }),
-    Key::valued(LIFE, "on-hang", "WHAT", "When it hangs: report it, restart it (after a checkpoint if it can), fail it, or ignore it [default: report]",
+    Key::valued(RECOVERY, "on-hang", "WHAT", "When it hangs: report it, restart it (after a checkpoint if it can), fail it, or ignore it [default: report]",
         |draft, text| { draft.request.on_hang = word(text, "what to do when it hangs: report, restart, fail or ignore")?; Ok(()) }),
 ];
 
@@ -182,7 +182,7 @@ mod tests {
     use super::{KEYS, Key, nearest};
 
     #[test]
-    fn no_two_keys_answer_to_one_name() {
+    fn key_names_are_unique() {
         let names: Vec<&str> = KEYS.iter().flat_map(|key| key.aliases.iter().copied().chain([key.name])).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         let letters: Vec<char> = KEYS.iter().filter_map(|key| key.short).collect();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_told_the_nearest() {
+    fn a_wrong_name_gets_a_suggestion() {
         assert_eq!(
             ["gpu", "memm", "oom_retries", "cput", "prioritty"].map(nearest),
             ["gpus", "mem", "oom-retries", "cpus", "priority"].map(Some)

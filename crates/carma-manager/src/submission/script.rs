@@ -10,7 +10,7 @@ use crate::request::JobCommand;
 pub(super) fn read(name: &str, text: &str, arguments: Vec<String>) -> Result<ParsedSource, SubmissionError> {
     let at = |line: Option<usize>| Place { file: Some(name.to_owned()), line, key: None };
     if !text.starts_with("#!") {
-        let why = "a script says in its first line who runs it: begin it with #!/bin/bash";
+        let why = "a script needs its interpreter in the first line, such as #!/bin/bash";
         return Err(Problem::Refused(why.to_owned()).at(at(Some(1))));
     }
     let (mut own, mut of_slurm, mut notes) = (Vec::new(), Vec::new(), Vec::new());
@@ -20,7 +20,7 @@ pub(super) fn read(name: &str, text: &str, arguments: Vec<String>) -> Result<Par
         let fail = |problem: Problem| problem.at(place.clone());
         if let Some(rest) = directive(line, "#CARMA") {
             if begun {
-                return Err(fail(Problem::Refused("#CARMA lines stand before the first command".to_owned())));
+                return Err(fail(Problem::Refused("put #CARMA lines before the first command".to_owned())));
             }
             for (option, value) in options(&shell_words::split(rest).map_err(fail)?, takes_value).map_err(fail)? {
                 let key = named(&option).map_err(fail)?;
@@ -30,7 +30,7 @@ pub(super) fn read(name: &str, text: &str, arguments: Vec<String>) -> Result<Par
             }
         } else if let Some(rest) = directive(line, "#SBATCH") {
             if begun {
-                notes.push(format!("{place}#SBATCH after the first command is left out"));
+                notes.push(format!("{place}#SBATCH after the first command is ignored"));
                 continue;
             }
             for (option, value) in options(&shell_words::split(rest).map_err(fail)?, slurm::takes_value).map_err(fail)? {
@@ -98,7 +98,7 @@ fn options(words: &[String], takes_value: impl Fn(&str) -> Option<bool>) -> Resu
                     let rest = &word[1 + letter.len_utf8()..];
                     (format!("-{letter}"), (!rest.is_empty()).then(|| rest.to_owned()))
                 }
-                None => return Err(Problem::invalid(word, "a flag: flags begin with a dash")),
+                None => return Err(Problem::invalid(word, "an option: options begin with a dash")),
             },
         };
         let value = match takes_value(&name) {

@@ -10,7 +10,7 @@ pub(super) fn split(line: &str) -> Result<Vec<String>, Problem> {
 /// Splits a command that was written for a shell, unless it needs one.
 pub(super) fn split_command(line: &str) -> Result<Vec<String>, Problem> {
     match line.chars().find(|letter| "$`;|&<>()*?~\\".contains(*letter)) {
-        Some(special) => Err(Problem::Refused(format!("{special:?} is for a shell, and none runs this command: put it into a script"))),
+        Some(special) => Err(Problem::Refused(format!("{special:?} needs a shell: put the command into a script"))),
         None => split(line),
     }
 }
@@ -32,13 +32,13 @@ mod tests {
     fn a_command_that_needs_a_shell_is_refused() {
         assert_eq!(split_command("python train.py --name 'a b'").unwrap(), ["python", "train.py", "--name", "a b"]);
         for line in ["a; b", "a && b", "a | b", "a > b", "a $HOME", "a `b`", "a $(b)", "a *", "(a)", "~/a"] {
-            assert!(split_command(line).unwrap_err().to_string().contains("put it into a script"), "{line}");
+            assert!(split_command(line).unwrap_err().to_string().contains("put the command into a script"), "{line}");
         }
     }
 
     proptest! {
         #[test]
-        fn quoted_words_come_back(words in prop::collection::vec("[^']*", 0..5)) {
+        fn quoted_words_read_back(words in prop::collection::vec("[^']*", 0..5)) {
             let line = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
             prop_assert_eq!(split(&line).unwrap(), words);
         }

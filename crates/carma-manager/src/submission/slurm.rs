@@ -44,28 +44,28 @@ pub(super) fn takes_value(option: &str) -> Option<bool> {
 /// Translates a flag.
 pub(super) fn translate(option: &str, value: &str) -> Translated {
     let one = |key, value: &str| Translated { options: vec![(key, value.to_owned())], note: None };
-    let left_out = |why: &str| Translated { options: Vec::new(), note: Some(format!("left out: {why}")) };
+    let left_out = |why: &str| Translated { options: Vec::new(), note: Some(format!("ignored: {why}")) };
     if option == "--export" {
         return export(value);
     }
     match SAME.iter().find(|(long, short, _)| [*long, *short].contains(&option)) {
-        Some(&(_, _, "gpus")) => gpus(option, value).unwrap_or_else(|| left_out("only a number of GPUs is read, as in gpu:2")),
+        Some(&(_, _, "gpus")) => gpus(option, value).unwrap_or_else(|| left_out("only a number of GPUs is supported, as in gpu:2")),
         Some(&(_, _, "after")) if ["afterok:", "afterany:"].iter().any(|kind| value.starts_with(kind)) && !value.contains('?') => {
             one("after", value)
         }
-        Some(&(_, _, "after")) => left_out("only afterok and afterany mean something here"),
+        Some(&(_, _, "after")) => left_out("only afterok and afterany are supported"),
         Some(&(_, _, key @ ("output" | "error"))) if check_pattern(Path::new(value)).is_err() => {
-            let why = format!("of Slurm's patterns only %j, %A, %a, %x, %u and %N mean something here; give #CARMA --{key}");
+            let why = format!("only the patterns %j, %A, %a, %x, %u and %N are supported; give #CARMA --{key}");
             left_out(&why)
         }
         // Slurm writes 0 for no limit.
         Some(&(_, _, "time")) if value == "0" => one("time", "unlimited"),
-        Some(&(_, _, "host-mem")) if value == "0" => left_out("all memory of the host is not given to one job"),
+        Some(&(_, _, "host-mem")) if value == "0" => left_out("one job cannot have all memory of the host"),
         // Slurm counts in MiB.
         Some(&(_, _, "host-mem")) if digits(value).is_some() => one("host-mem", &format!("{value}MiB")),
         Some(&(_, _, key)) => one(key, value),
-        None if option == "--exclusive" => left_out("it asks for a whole server in Slurm; give #CARMA --exclusive for GPUs of its own"),
-        None => left_out("it means nothing here"),
+        None if option == "--exclusive" => left_out("it means a whole server in Slurm; give #CARMA --exclusive for exclusive GPUs"),
+        None => left_out("it is not supported"),
     }
 }
 
@@ -83,7 +83,7 @@ fn gpus(option: &str, value: &str) -> Option<Translated> {
         _ => return None,
     };
     digits(count)?;
-    let note = kind.map(|kind| format!("the kind of GPU, {kind}, is not looked at"));
+    let note = kind.map(|kind| format!("the GPU type {kind} is ignored"));
     Some(Translated { options: vec![("gpus", count.to_owned())], note })
 }
 
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_the_same_is_taken() {
+    fn equivalent_slurm_options_are_accepted() {
         for (option, value, expected) in [
             ("--gres", "gpu:2", "gpus=2"),
             ("--gres", "gpu", "gpus=1"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_is_noted() {
+    fn other_slurm_options_are_noted() {
         for (option, value, expected) in [
             ("--gres", "gpu:a100:2", "gpus=2"),
             ("--gres", "gpu:a100", "gpus=1"),

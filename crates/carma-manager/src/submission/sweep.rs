@@ -20,7 +20,7 @@ impl Parameter {
                 Some((first, last)) if first <= last => {
                     values.extend((first..=last).take(MAX_MEMBERS + 1).map(|number| number.to_string()));
                 }
-                Some(_) => return Err(Problem::invalid(value, "a range that goes up, such as 1..5, which ends with 5")),
+                Some(_) => return Err(Problem::invalid(value, "an ascending range such as 1..5, which includes 5")),
                 None => values.push(value.to_owned()),
             }
             too_many(values.len())?;
@@ -34,7 +34,7 @@ impl Parameter {
         let Self { name, values } = self;
         check_variable(name)?;
         if values.is_empty() || values.iter().any(|value| value.is_empty() || value.contains('\0')) {
-            return Err(Problem::Refused(format!("{name} needs values, and none of them empty")));
+            return Err(Problem::Refused(format!("{name} needs values that are not empty")));
         }
         let mut sorted: Vec<&str> = values.iter().map(String::as_str).collect();
         sorted.sort_unstable();
@@ -57,7 +57,7 @@ pub(super) fn check(parameters: &[Parameter]) -> Result<(), Problem> {
         parameter.check()?;
         let (name, variable) = (&parameter.name, variable(&parameter.name));
         if let Some(alike) = seen.get(&variable) {
-            return Err(Problem::Refused(format!("{name} and {alike} would be one variable, {variable}: rename one")));
+            return Err(Problem::Refused(format!("{name} and {alike} have the same variable {variable}: rename one")));
         }
         seen.insert(variable, name);
     }
@@ -71,7 +71,7 @@ pub(super) fn check_placeholders(words: &[String], parameters: &[Parameter]) -> 
     unknown.map_or(Ok(()), |name| {
         let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
         Err(Problem::Refused(format!(
-            "{{{name}}} in the command is no parameter: give --param {name}=VALUES, or use {{{}}}",
+            "{{{name}}} in the command is not a parameter: give --param {name}=VALUES, or use {{{}}}",
             names.join("} or {")
         )))
     })
@@ -159,7 +159,10 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let check = |text: &str| check_placeholders(&words(text), &parameters).map_err(|problem| problem.to_string());
         assert_eq!(check("train --lr={lr} --seed {seed} ${HOME} {\"a\":1} {} {"), Ok(()));
-        assert_eq!(check("train {rl}").unwrap_err(), "{rl} in the command is no parameter: give --param rl=VALUES, or use {lr} or {seed}");
+        assert_eq!(
+            check("train {rl}").unwrap_err(),
+            "{rl} in the command is not a parameter: give --param rl=VALUES, or use {lr} or {seed}"
+        );
         let first = |text: &str| unused(&words(text), &parameters, |word, _| word == "reads.py").map(|unused| unused.name.clone());
         assert_eq!(first("train {lr}").as_deref(), Some("seed"));
         assert_eq!(first("train {lr} $CARMA_PARAM_SEED"), None);

@@ -24,7 +24,7 @@ impl Template {
         self.request.as_element(ArrayElement { index, array, parameters })
     }
 
-    /// The same without environments, for everything that does not look at them.
+    /// The same without environments, for everything that does not need them.
     pub(crate) fn without_environment(&self) -> Self {
         let mut template = self.clone();
         template.request.environment.clear();

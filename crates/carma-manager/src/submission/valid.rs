@@ -47,7 +47,7 @@ impl Submission {
         let refused = |key, why: &str| Err(wrong(key)(Problem::Refused(why.to_owned())));
         let jobs = match (&self.array, self.parameters.as_slice()) {
             _ if self.job.array.is_some() => {
-                return refused("job.array", "the manager gives jobs their places; give array or parameters beside the job");
+                return refused("job.array", "the manager sets the array of a job; give array or parameters next to the job");
             }
             (None, []) if self.job.schedule.at_most.is_some() => {
                 return refused("at-most", "is for arrays and sweeps: give --array or --param");
@@ -63,12 +63,12 @@ impl Submission {
                 sweep::count(parameters).map_err(wrong("param"))?
             }
             (Some(_), _) => {
-                return refused("array", "does not go with --param: give the indices as a parameter, as in --param index=1..10");
+                return refused("array", "cannot be combined with --param: give the indices as a parameter, as in --param index=1..10");
             }
         };
         let valid = ValidSubmission { submission: self, jobs };
         if valid.growth() > MAX_GROWTH {
-            return refused("param", "makes jobs of more than 4 MiB: use shorter values, or name them less often");
+            return refused("param", "gives jobs of more than 4 MiB: use shorter values, or use them less often");
         }
         check(&valid.longest()).map(|()| valid)
     }
@@ -204,13 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_manager_may_say_or_would_collide_is_refused() {
+    fn reserved_and_colliding_values_are_refused() {
         let refused = |submission: Submission| submission.validate().unwrap_err().to_string();
         let mut placed = sweep_of(&["a"], Vec::new());
         placed.job.array = Some(ArrayElement { index: 1, array: None, parameters: BTreeMap::new() });
-        assert!(refused(placed).starts_with("job.array: the manager gives jobs their places"));
+        assert!(refused(placed).starts_with("job.array: the manager sets the array of a job"));
         let alike = refused(sweep_of(&["a"], vec![parameter("lr", &["1"]), parameter("LR", &["2"])]));
-        assert_eq!(alike, "param: LR and lr would be one variable, CARMA_PARAM_LR: rename one");
+        assert_eq!(alike, "param: LR and lr have the same variable CARMA_PARAM_LR: rename one");
         let long = "x".repeat(131_070);
         let sweep = |value: &str| sweep_of(&["{a}{b}"], vec![parameter("a", &["1", value]), parameter("b", &["1", "22"])]);
         assert!(refused(sweep(&long)).contains("more than 128 KiB"), "a combination in the middle is too long");

@@ -47,7 +47,7 @@ pub(super) fn memory(text: &str) -> Result<MiB, Problem> {
 pub(super) fn memory_with_unit(text: &str) -> Result<MiB, Problem> {
     const SMALL: u64 = 512;
     match digits(text).filter(|number| (1..SMALL).contains(number)) {
-        Some(number) => Err(Problem::Refused(format!("{number} has no unit: write {number}GiB, or {number}MiB if that is meant"))),
+        Some(number) => Err(Problem::Refused(format!("{number} has no unit: write {number}GiB or {number}MiB"))),
         None => memory(text),
     }
 }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_time_are_slurms() {
+    fn time_limits_have_the_forms_of_slurm() {
         let times = ["30", "30m", "1:30", "1:30:00", "1-12", "1-12:30", "1-12:00:00", "2d", "90S"];
         let seconds = [1800, 1800, 90, 5400, 129_600, 131_400, 129_600, 172_800, 90].map(|seconds| Some(Seconds::from_secs(seconds)));
         assert_eq!(times.map(|text| time_limit(text).unwrap()), seconds);

@@ -11,7 +11,7 @@ use rustix::fs::Mode;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getpid, getppid, getrlimit, ioctl_tiocsctty};
 use rustix::process::{set_parent_process_death_signal, setrlimit, setsid, umask, waitpid};
 
-use super::cgroup::{Cgroup, Entrances};
+use super::cgroup::{Cgroup, GroupHandles};
 use super::fork::Fork;
 use crate::attempt::Order;
 use crate::credentials::Credentials;
@@ -33,7 +33,7 @@ enum Step {
     Program,
 }
 
-/// What is sent behind the last step when it failed: this, and the number of the error.
+/// The message after a failed last step: this byte, and the error number.
 const FAILED: u8 = u8::MAX;
 
 /// The standard streams of a new process.
@@ -63,16 +63,16 @@ pub(super) fn start(order: &Order, command: &[String], streams: Streams<'_>, cgr
     let pipe = || matches!(streams, Streams::Pipes).then(io::pipe).transpose().map_err(unusable);
     let ((output, to_output), (errors, to_errors)) = (pipe()?.unzip(), pipe()?.unzip());
     // Without a control group, the processes of the job are found as descendants of the shim.
-    let mut entrances = cgroup.and_then(|cgroup| cgroup.entrances().ok()).unwrap_or_default();
+    let mut group_handles = cgroup.and_then(|cgroup| cgroup.group_handles().ok()).unwrap_or_default();
     let shim = getpid();
-    match entrances.fork().map_err(|error| format!("cannot start a process: {error}"))? {
+    match group_handles.fork().map_err(|error| format!("cannot start a process: {error}"))? {
         Fork::Child => {
             let mut report = step.try_clone();
             let mut spawned = Command::new(program);
             spawned.args(arguments).env_clear().envs(&order.environment);
             let has_terminal = matches!(streams, Streams::Terminal(_));
             let streams = connect(&mut spawned, streams, to_output, to_errors);
-            before_exec(&mut spawned, enter(step, shim, entrances, user, order, has_terminal));
+            before_exec(&mut spawned, enter(step, shim, group_handles, user, order, has_terminal));
             let error = streams.map_or_else(|error| error, |()| spawned.exec());
             let number = error.raw_os_error().unwrap_or(libc::EINVAL).to_le_bytes();
             let _ = report.as_mut().map(|report| report.write_all(&[&[FAILED], &number[..]].concat()));
@@ -118,7 +118,7 @@ fn before_exec(command: &mut Command, enter: impl FnMut() -> io::Result<()> + Se
 fn enter(
     mut steps: PipeWriter,
     shim: Pid,
-    entrances: Entrances,
+    group_handles: GroupHandles,
     user: Option<Credentials>,
     order: &Order,
     has_terminal: bool,
@@ -126,7 +126,7 @@ fn enter(
     let (folder, open_files, job_umask) = (order.directory.clone(), order.open_files, order.job_umask());
     move || {
         steps.write_all(&[Step::Session as u8])?;
-        entrances.join();
+        group_handles.join();
         prefer_as_victim(JOB_OOM_SCORE);
         if open_files.is_some() {
             let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
@@ -174,11 +174,11 @@ fn explain(step: Option<u8>, error: &io::Error, program: &str, order: &Order) ->
         Some(step) if step == is(Step::Program) => format!(
             "cannot run {program}: {}",
             match error.kind() {
-                io::ErrorKind::NotFound if !program.contains('/') => "no folder of PATH has it".to_owned(),
+                io::ErrorKind::NotFound if !program.contains('/') => "it is not in PATH".to_owned(),
                 io::ErrorKind::NotFound if order.directory.join(program).exists() => {
-                    "it is there, but what its first line (#!) names or its loader is not".to_owned()
+                    "its interpreter (first line, #!) or its loader is missing".to_owned()
                 }
-                io::ErrorKind::PermissionDenied => "it may not be executed (chmod +x?)".to_owned(),
+                io::ErrorKind::PermissionDenied => "it is not executable (chmod +x?)".to_owned(),
                 io::ErrorKind::ArgumentListTooLong => "arguments and environment are too long together".to_owned(),
                 _ => error.to_string(),
             }

@@ -29,19 +29,19 @@ pub enum ShimError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// Its folder has no order.
-    #[error("{0} holds no order")]
+    #[error("{0} contains no launch order")]
     NoOrder(String),
     /// It runs already.
-    #[error("another shim is at work there")]
+    #[error("another shim runs there")]
     Busy,
     /// It was run before, and its shim was lost.
-    #[error("this attempt was begun before, and is never begun twice")]
+    #[error("this attempt was started before, and never starts twice")]
     Begun,
     /// The system refused.
     #[error("cannot supervise: {0}")]
     Refused(#[from] io::Error),
     /// The lease of its agent is over: the job may run elsewhere.
-    #[error("the lease of its agent is over")]
+    #[error("the lease of its agent has expired")]
     LeaseOver,
     /// It ended with this error.
     #[error("{0}")]
@@ -112,15 +112,15 @@ fn lock(folder: &AttemptFolder) -> Result<File, ShimError> {
     }
 }
 
-/// The answer of a shim that has begun. Others answer with their error.
-const BEGUN: u8 = 0;
+/// The answer of a shim that has started. Others answer with their error.
+const STARTED: u8 = 0;
 
-/// Waits until the shim has begun.
+/// Waits until the shim has started.
 pub(super) fn read_answer(mut answer: PipeReader) -> Result<(), ShimError> {
     let mut text = [0; 4096];
     match answer.read(&mut text)? {
         0 => Err(ShimError::Vanished),
-        _ if text[0] == BEGUN => Ok(()),
+        _ if text[0] == STARTED => Ok(()),
         length => Err(ShimError::Ended(String::from_utf8_lossy(&text[..length]).into_owned())),
     }
 }
@@ -203,7 +203,7 @@ fn shim(
     let mut record = ReservedExit::new(folder)?;
     folder.write_supervisor(supervisor)?;
     // The launcher may be gone by now.
-    let _ = answer.take().map(|mut answer| answer.write_all(&[BEGUN]));
+    let _ = answer.take().map(|mut answer| answer.write_all(&[STARTED]));
     supervise(folder, order, cgroup, processes, &mut record);
     // The guard may be gone by now.
     let _ = over.write_all(&[0]);

@@ -109,7 +109,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(100));
             assert!(!waiting.is_finished());
             lifeline.renew(since_boot()).unwrap();
-            assert!(!waiting.join().unwrap(), "the lease is over");
+            assert!(!waiting.join().unwrap(), "the lease has expired");
         });
         lifeline.renew(since_boot() + Duration::from_secs(60)).unwrap();
         drop(lifeline);

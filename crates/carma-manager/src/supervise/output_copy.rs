@@ -88,7 +88,7 @@ impl OutputCopies {
         let notes = streams.filter_map(|(stream, copy)| {
             let copy = self.copies.get_mut((*copy)?)?;
             let reason = copy.failed.take()?;
-            Some((stream, format!("\n[carma: the copy in {} is not complete: {reason}]\n", copy.path.display())))
+            Some((stream, format!("\n[carma: the copy in {} is incomplete: {reason}]\n", copy.path.display())))
         });
         notes.collect()
     }
@@ -175,11 +175,11 @@ impl OutputCopy {
 }
 
 fn stalled() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, format!("it takes nothing for {} s", STALL_LIMIT.as_secs()))
+    io::Error::new(io::ErrorKind::TimedOut, format!("it accepts no data for {} s", STALL_LIMIT.as_secs()))
 }
 
 fn ended() -> io::Error {
-    io::Error::other("the process that writes it was killed")
+    io::Error::other("its writer process was killed")
 }
 
 /// The work of a writer: opens the file, and appends everything to it. Reports when it is open, and when all is written or nothing more can be.

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn containers_and_control_groups_tell_whose_it_is() {
+    fn containers_and_control_groups_identify_the_attempt() {
         let attempt = |job| AttemptId { job: JobId(job), number: 1 };
         let container = "3f4a".repeat(16);
         let owners = Owners {

@@ -65,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_end_of_what_was_printed(pieces in prop::collection::vec((any::<u8>(), 0_usize..90_000), 0..6), seen in 0_usize..200_000) {
+        fn the_scrollback_is_the_end_of_the_output(pieces in prop::collection::vec((any::<u8>(), 0_usize..90_000), 0..6), seen in 0_usize..200_000) {
             let (mut all, mut scrollback) = (Vec::new(), Scrollback::default());
             for (byte, length) in pieces {
                 let piece: Vec<u8> = (0..length).map(|number| byte.wrapping_add(number as u8)).collect();
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn it_begins_with_a_whole_line() {
+    fn the_scrollback_begins_with_a_whole_line() {
         let mut scrollback = Scrollback::default();
         scrollback.print(b"first\n");
         assert_eq!(scrollback.first(), 0);

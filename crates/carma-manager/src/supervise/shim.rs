@@ -54,7 +54,7 @@ pub(super) fn supervise(
     let ended = Ended { exit, started, ended, oom_kills, at_memory_limit };
     // Until it is written, the attempt counts as running, not as lost.
     if let Err(error) = record.write(&ended) {
-        log_line(format_args!("cannot write the exit down, trying again: {error}"));
+        log_line(format_args!("cannot store the exit, trying again: {error}"));
         // Without the folder, nothing will ever read it.
         let is_gone = || fs::metadata(folder.path()).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         while record.write(&ended).is_err() && !is_gone() {

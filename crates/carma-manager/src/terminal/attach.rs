@@ -20,11 +20,11 @@ const WAITING: usize = 64 * 1024;
 /// How an attachment ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttachOutcome {
-    /// The user detached, or closed the terminal. The job goes on.
+    /// The user detached, or closed the terminal. The job continues.
     Detached,
     /// A signal ended this program. The job continues.
     Signalled(i32),
-    /// Another client attached. The job goes on.
+    /// Another client attached. The job continues.
     TakenOver,
     /// The job ended.
     Ended(Exit),
@@ -36,7 +36,7 @@ pub enum AttachOutcome {
 #[derive(Debug, Error)]
 pub enum AttachError {
     /// The connection broke.
-    #[error("the connection to the terminal broke: {0}")]
+    #[error("the connection to the terminal failed: {0}")]
     Connection(io::Error),
     /// The other side sent an invalid frame.
     #[error(transparent)]

@@ -16,7 +16,7 @@ enum LastTyped {
 
 /// The result of a scan.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Typed {
+pub(super) struct EscapeResult {
     /// Input for the job.
     pub(super) bytes: Vec<u8>,
     /// Input for the job, and then the keys that detach.
@@ -30,7 +30,7 @@ impl Escape {
     }
 
     /// Scans what was typed.
-    pub(super) fn take(&mut self, typed: &[u8]) -> Typed {
+    pub(super) fn take(&mut self, typed: &[u8]) -> EscapeResult {
         let mut bytes = Vec::with_capacity(typed.len() + 1);
         for &byte in typed {
             match (self.last, byte) {
@@ -38,7 +38,7 @@ impl Escape {
                     self.last = LastTyped::Tilde;
                     continue;
                 }
-                (LastTyped::Tilde, b'.') => return Typed { bytes, detach: true },
+                (LastTyped::Tilde, b'.') => return EscapeResult { bytes, detach: true },
                 // `~~` is one `~`.
                 (LastTyped::Tilde, b'~') | (LastTyped::Newline | LastTyped::Other, _) => {}
                 (LastTyped::Tilde, _) => bytes.push(b'~'),
@@ -46,7 +46,7 @@ impl Escape {
             bytes.push(byte);
             self.last = if matches!(byte, b'\r' | b'\n') { LastTyped::Newline } else { LastTyped::Other };
         }
-        Typed { bytes, detach: false }
+        EscapeResult { bytes, detach: false }
     }
 }
 

@@ -30,10 +30,10 @@ pub enum Frame {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// There is no such kind.
-    #[error("a message of unknown kind {0}: are both of the same version?")]
+    #[error("a message of unknown kind {0}: do both sides have the same version?")]
     Unknown(u8),
     /// Too long.
-    #[error("a message of {0} bytes: {MAX_LENGTH} is the most")]
+    #[error("a message of {0} bytes: the limit is {MAX_LENGTH}")]
     TooLong(u32),
     /// The content does not fit the kind.
     #[error("a damaged message of kind {0}")]
@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sent_arrives_in_whatever_pieces(sent in frames(), pieces in 1_usize..300) {
+        fn frames_arrive_in_any_pieces(sent in frames(), pieces in 1_usize..300) {
             let mut wire = Vec::new();
             for frame in &sent {
                 frame.encode(&mut wire);
@@ -150,7 +150,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_arrives_is_a_message_or_refused(wire in prop::collection::vec(any::<u8>(), 0..300), pieces in 1_usize..300) {
+        fn any_bytes_are_a_message_or_refused(wire in prop::collection::vec(any::<u8>(), 0..300), pieces in 1_usize..300) {
             for frame in decoded(&wire, pieces).into_iter().flatten() {
                 let mut again = Vec::new();
                 frame.encode(&mut again);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_unknown_is_refused_by_its_header() {
+    fn long_and_unknown_frames_are_refused_by_their_header() {
         assert_eq!(decoded(b"d\x00\x01\x00\x01", 1), Err(FrameError::TooLong(65_537)));
         assert_eq!(decoded(b"e\xff\xff\xff\xff", 5), Err(FrameError::TooLong(u32::MAX)));
         assert_eq!(decoded(b"x\x00\x00\x00\x09", 5), Err(FrameError::Unknown(b'x')));

@@ -39,10 +39,10 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Xid(xid) => xid.fmt(f),
-            Self::Memory => f.write_str("an error in memory that could not be corrected"),
+            Self::Memory => f.write_str("an uncorrected memory error"),
             Self::Lost => f.write_str("lost"),
-            Self::Hanging => f.write_str("driver calls that hang"),
-            Self::JobSaysSo => f.write_str("a job that failed and named broken hardware"),
+            Self::Hanging => f.write_str("hanging driver calls"),
+            Self::JobSaysSo => f.write_str("a job failed and reported broken hardware"),
         }
     }
 }
@@ -119,7 +119,7 @@ mod tests {
         let mut add = |device, fault, minute: u64| log.add(gpu(device), fault, Time::from_secs(minute * 60), &config(3));
         assert_eq!([add(0, Fault::Memory, 0), add(1, Fault::Memory, 1), add(0, Fault::Hanging, 2), add(0, Fault::Memory, 3)], [None; 4]);
         let report = add(0, Fault::Memory, 10).unwrap();
-        assert_eq!(report.to_string(), "an error in memory that could not be corrected: 3 times within 10 min");
+        assert_eq!(report.to_string(), "an uncorrected memory error: 3 times within 10 min");
         assert_eq!(add(0, Fault::Memory, 70), None, "the first ones are too long ago");
         log.forget(gpu(1));
         assert_eq!(log.add(gpu(0), Fault::Memory, Time::from_secs(70 * 60), &config(0)), None, "no GPU is drained");

@@ -12,15 +12,15 @@ use carma_core::{Fraction, Seconds, Time};
 use super::signs::{GpuSign, OutputMark, Signs};
 
 /// An earlier quiet time counts this many times.
-const LONGER: f64 = 2.0;
+const QUIET_FACTOR: f64 = 2.0;
 /// The time between two samples of the GPUs counts if it is at most this part of the set time.
-const GAP: f64 = 0.1;
+const MAX_GAP: f64 = 0.1;
 /// Activity of processes is asked for after this part of the set time without output and progress.
-const SUSPECT: f64 = 0.25;
+const SUSPECT_AFTER: f64 = 0.25;
 
-/// The result of a look.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Life {
+pub(super) enum HangState {
     /// It showed a sign of life.
     Seen,
     /// Nothing says that it lives, and it is not quiet for long enough to say more.
@@ -29,9 +29,9 @@ pub(super) enum Life {
     Hanging { since: Time },
 }
 
-/// What the attempt says of itself.
+/// The output and the reported progress of the attempt.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Words {
+struct OutputState {
     output: OutputMark,
     progress: Option<Fraction>,
     checkpoint: Option<SystemTime>,
@@ -39,7 +39,7 @@ struct Words {
 
 /// Its GPUs are known to do nothing for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Rest {
+struct IdleGpus {
     since: Time,
     seen: Time,
 }
@@ -47,11 +47,11 @@ struct Rest {
 /// The signs of life so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HangWatch {
-    words: Option<Words>,
+    output: Option<OutputState>,
     /// When its words last changed, or were first seen.
     spoke: Time,
-    rest: Option<Rest>,
-    /// The last look could not tell what its GPUs do.
+    idle_gpus: Option<IdleGpus>,
+    /// The last sample did not show what its GPUs do.
     gpu_unknown: bool,
     has_gpus: bool,
     worked: bool,
@@ -64,11 +64,11 @@ impl HangWatch {
         Self { worked, ..Self::default() }
     }
 
-    pub(super) fn look(&mut self, signs: Signs, now: Time, after: Seconds) -> Life {
+    pub(super) fn look(&mut self, signs: Signs, now: Time, after: Seconds) -> HangState {
         let Signs { gpu, output, progress, checkpoint } = signs;
-        let words = Words { output, progress, checkpoint };
-        let before = self.words.replace(words);
-        let spoke = before.is_some_and(|before| before != words);
+        let output = OutputState { output, progress, checkpoint };
+        let before = self.output.replace(output);
+        let spoke = before.is_some_and(|before| before != output);
         self.has_gpus = gpu != GpuSign::None;
         self.gpu_unknown = gpu == GpuSign::Unknown;
         self.worked |= match gpu {
@@ -82,18 +82,18 @@ impl HangWatch {
         if spoke || before.is_none() {
             self.spoke = now;
         }
-        self.rest = self.rest(gpu, now, after);
+        self.idle_gpus = self.idle_gpus(gpu, now, after);
         match self.quiet_since() {
-            _ if spoke || gpu == GpuSign::Works => Life::Seen,
-            Some(since) if self.worked && now - since >= after.max(self.longest.times(LONGER)) => Life::Hanging { since },
-            _ => Life::Unknown,
+            _ if spoke || gpu == GpuSign::Works => HangState::Seen,
+            Some(since) if self.worked && now - since >= after.max(self.longest.times(QUIET_FACTOR)) => HangState::Hanging { since },
+            _ => HangState::Unknown,
         }
     }
 
-    fn rest(&self, gpu: GpuSign, now: Time, after: Seconds) -> Option<Rest> {
-        let goes_on = self.rest.filter(|rest| now - rest.seen <= after.times(GAP));
+    fn idle_gpus(&self, gpu: GpuSign, now: Time, after: Seconds) -> Option<IdleGpus> {
+        let goes_on = self.idle_gpus.filter(|idle_gpus| now - idle_gpus.seen <= after.times(MAX_GAP));
         match gpu {
-            GpuSign::Idle => Some(Rest { seen: now, ..goes_on.unwrap_or(Rest { since: now, seen: now }) }),
+            GpuSign::Idle => Some(IdleGpus { seen: now, ..goes_on.unwrap_or(IdleGpus { since: now, seen: now }) }),
             GpuSign::Unknown => goes_on,
             GpuSign::Works | GpuSign::None => None,
         }
@@ -101,14 +101,14 @@ impl HangWatch {
 
     /// Since when all signs are missing.
     fn quiet_since(&self) -> Option<Time> {
-        if self.has_gpus { self.rest.map(|rest| rest.since.max(self.spoke)) } else { Some(self.spoke) }
+        if self.has_gpus { self.idle_gpus.map(|idle_gpus| idle_gpus.since.max(self.spoke)) } else { Some(self.spoke) }
     }
 
     /// Whether it has said nothing for a while, and it is not known what its GPUs do.
     pub(super) fn needs_activity(&self, now: Time, after: Seconds) -> bool {
-        // Once asked for, it is asked for until the attempt speaks or works.
-        let unclear = self.gpu_unknown || self.rest.is_some();
-        self.worked && unclear && now - self.spoke >= after.times(SUSPECT)
+        // Once requested, it is read until the attempt prints or works.
+        let unclear = self.gpu_unknown || self.idle_gpus.is_some();
+        self.worked && unclear && now - self.spoke >= after.times(SUSPECT_AFTER)
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
 
     const AFTER: Seconds = Seconds::from_secs(600);
 
-    /// What happens in a look.
+    /// What a sample contains.
     #[derive(Debug, Clone, Copy)]
     struct Step {
         pause: u64,
@@ -139,7 +139,7 @@ mod tests {
     }
 
     impl Lab {
-        fn step(&mut self, step: Step) -> Life {
+        fn step(&mut self, step: Step) -> HangState {
             self.now = self.now + Seconds::from_secs(step.pause);
             self.done += if step.progress { 1e-4 } else { 0.0 };
             self.written += u64::from(step.output);
@@ -153,27 +153,27 @@ mod tests {
         }
 
         /// The same sign each ten seconds; the last answer.
-        fn quiet(&mut self, gpu: GpuSign, seconds: u64) -> Life {
+        fn quiet(&mut self, gpu: GpuSign, seconds: u64) -> HangState {
             (0..seconds / 10).map(|_| self.step(Step { pause: 10, gpu, progress: false, output: false })).last().unwrap()
         }
 
-        fn alive(&mut self, gpu: GpuSign) -> Life {
+        fn alive(&mut self, gpu: GpuSign) -> HangState {
             self.step(Step { pause: 1, gpu, progress: true, output: true })
         }
     }
 
-    fn hangs(life: Life) -> bool {
-        matches!(life, Life::Hanging { .. })
+    fn hangs(life: HangState) -> bool {
+        matches!(life, HangState::Hanging { .. })
     }
 
     #[test]
     fn an_attempt_that_worked_and_is_quiet_for_the_set_time_hangs() {
         let mut lab = Lab::default();
-        assert_eq!(lab.alive(GpuSign::Works), Life::Seen);
-        assert_eq!(lab.quiet(GpuSign::Idle, 600), Life::Unknown);
-        // The first quiet look was at 11 s.
-        assert_eq!(lab.quiet(GpuSign::Idle, 10), Life::Hanging { since: Time::from_secs(11) });
-        assert_eq!(lab.step(Step { pause: 1, gpu: GpuSign::Idle, progress: false, output: true }), Life::Seen, "a line of output");
+        assert_eq!(lab.alive(GpuSign::Works), HangState::Seen);
+        assert_eq!(lab.quiet(GpuSign::Idle, 600), HangState::Unknown);
+        // The first quiet sample was at 11 s.
+        assert_eq!(lab.quiet(GpuSign::Idle, 10), HangState::Hanging { since: Time::from_secs(11) });
+        assert_eq!(lab.step(Step { pause: 1, gpu: GpuSign::Idle, progress: false, output: true }), HangState::Seen, "a line of output");
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_of_which_nothing_is_known_say_nothing() {
+    fn unknown_gpus_prove_nothing() {
         let mut lab = Lab::default();
         lab.alive(GpuSign::Works);
         assert!(!hangs(lab.quiet(GpuSign::Unknown, 86_400)));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn activity_is_asked_for_while_only_that_would_tell() {
+    fn process_activity_is_read_only_when_needed() {
         let mut lab = Lab::default();
         lab.alive(GpuSign::Works);
         lab.quiet(GpuSign::Unknown, 140);
@@ -243,8 +243,8 @@ mod tests {
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let gpu = prop_oneof![6 => Just(GpuSign::Idle), 1 => Just(GpuSign::Works), 2 => Just(GpuSign::Unknown)];
-        let words = || prop::bool::weighted(0.02);
-        let step = (1_u64..50, gpu, words(), words()).prop_map(|(pause, gpu, progress, output)| Step { pause, gpu, progress, output });
+        let output = || prop::bool::weighted(0.02);
+        let step = (1_u64..50, gpu, output(), output()).prop_map(|(pause, gpu, progress, output)| Step { pause, gpu, progress, output });
         prop::collection::vec(step, 0..200)
     }
 
@@ -258,7 +258,7 @@ mod tests {
                 let now = lab.now + Seconds::from_secs(step.pause);
                 let lives = place == 0 || step.gpu == GpuSign::Works || step.progress || step.output;
                 let tells = step.gpu == GpuSign::Idle;
-                if lives || tells && now - told > AFTER.times(GAP) {
+                if lives || tells && now - told > AFTER.times(MAX_GAP) {
                     sign = now;
                 }
                 if tells {
@@ -274,13 +274,13 @@ mod tests {
 
         /// However it began: if it worked once and then nothing moves, that is found.
         #[test]
-        fn what_hangs_is_found(steps in steps()) {
+        fn hanging_attempts_are_found(steps in steps()) {
             let mut lab = Lab::default();
             lab.alive(GpuSign::Works);
             for step in steps {
                 lab.step(step);
             }
-            let patience = AFTER.max(lab.watch.longest.times(LONGER)).get() as u64;
+            let patience = AFTER.max(lab.watch.longest.times(QUIET_FACTOR)).get() as u64;
             prop_assert!(hangs(lab.quiet(GpuSign::Idle, patience + 20)));
         }
     }

@@ -18,21 +18,21 @@ mod speed;
 use carma_core::{Fraction, Stall, Time};
 
 pub(crate) use self::faults::{Fault, FaultLog};
-use self::hang::{HangWatch, Life};
+use self::hang::{HangState, HangWatch};
 pub(crate) use self::signs::{GpuSign, OutputMark, Signs, gpu_sign};
 pub(crate) use self::speed::Conditions;
 use self::speed::{Pace, SpeedWatch};
 use crate::configuration::WatchConfig;
 
-/// One look at an attempt.
+/// A sample of an attempt.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Look {
+pub(crate) struct AttemptSample {
     pub(crate) signs: Signs,
     /// Unset: its speed is not judged.
     pub(crate) conditions: Option<Conditions>,
 }
 
-/// What earlier looks at an attempt showed.
+/// What earlier samples of an attempt showed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StallWatch {
     hang: HangWatch,
@@ -46,17 +46,17 @@ impl StallWatch {
     }
 
     /// Judges the attempt by its latest signs. `before` is what was last reported.
-    pub(crate) fn look(&mut self, look: Look, before: Option<Stall>, now: Time, config: &WatchConfig) -> Option<Stall> {
+    pub(crate) fn look(&mut self, look: AttemptSample, before: Option<Stall>, now: Time, config: &WatchConfig) -> Option<Stall> {
         let progress = look.signs.progress;
-        let life = config.hang_after.map_or(Life::Seen, |after| self.hang.look(look.signs, now, after));
+        let life = config.hang_after.map_or(HangState::Seen, |after| self.hang.look(look.signs, now, after));
         let pace = match (config.slow_below, look.conditions) {
             (Some(below), Some(conditions)) => self.speed.look(progress, conditions, now, below, config.slow_after),
             _ => Pace::Unknown,
         };
         match (life, before, pace) {
             // The first report keeps its time.
-            (Life::Hanging { .. } | Life::Unknown, Some(hanging @ Stall::Hanging { .. }), _) => Some(hanging),
-            (Life::Hanging { since }, ..) => Some(Stall::Hanging { since }),
+            (HangState::Hanging { .. } | HangState::Unknown, Some(hanging @ Stall::Hanging { .. }), _) => Some(hanging),
+            (HangState::Hanging { since }, ..) => Some(Stall::Hanging { since }),
             (_, Some(slow @ Stall::Slow { .. }), Pace::Slow { .. } | Pace::Unknown) => Some(slow),
             (_, _, Pace::Slow { since, speed }) => Some(Stall::Slow { since, speed: Fraction::clamped(speed) }),
             (..) => None,
@@ -78,7 +78,7 @@ mod tests {
         WatchConfig { hang_after: Some(Seconds::from_secs(600)), slow_after: Seconds::from_secs(100), ..WatchConfig::default() }
     }
 
-    /// A look each ten seconds at an attempt with this GPU activity and this progress, from `from` on.
+    /// A sample every ten seconds of an attempt with this GPU activity and this progress, from `from` on.
     fn looks(
         watch: &mut StallWatch,
         before: Option<Stall>,
@@ -88,13 +88,13 @@ mod tests {
     ) -> Option<Stall> {
         seconds.step_by(10).fold(before, |before, second| {
             let progress = Some(Fraction::clamped(done(second)));
-            let look = Look { signs: Signs { gpu, progress, ..Signs::default() }, conditions: Some(Conditions::default()) };
+            let look = AttemptSample { signs: Signs { gpu, progress, ..Signs::default() }, conditions: Some(Conditions::default()) };
             watch.look(look, before, Time::from_secs(second), &config())
         })
     }
 
     #[test]
-    fn an_attempt_that_hangs_and_gets_on_again_is_told_of_once_each() {
+    fn a_hang_and_its_end_are_reported_once_each() {
         let mut watch = StallWatch::default();
         let working = |second: u64| second as f64 * 1e-5;
         assert_eq!(looks(&mut watch, None, 0..1_000, GpuSign::Works, working), None);

@@ -10,10 +10,10 @@ use carma_core::{AttemptId, Fraction, Seconds, Time};
 use carma_gpu::Throttling;
 
 /// Earlier windows that a speed is compared with, at least and at most.
-const ENOUGH: usize = 3;
-const MOST: usize = 32;
+const MIN_WINDOWS: usize = 3;
+const MAX_WINDOWS: usize = 32;
 /// Conditions that are remembered, each with its windows.
-const REMEMBERED: usize = 16;
+const MAX_CONDITIONS: usize = 16;
 
 /// What else slows an attempt down.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,7 +32,7 @@ impl Conditions {
     }
 }
 
-/// The result of a look.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Pace {
     /// There is nothing to compare with, or no measurement since the last one.
@@ -43,7 +43,7 @@ pub(super) enum Pace {
     Slow { since: Time, speed: f64 },
 }
 
-/// A measurement that goes on.
+/// A measurement in progress.
 #[derive(Debug, Clone, PartialEq)]
 struct Window {
     since: Time,
@@ -107,14 +107,14 @@ impl SpeedWatch {
         let place = self.usual.iter().position(|(known, _)| *known == conditions);
         let mut rates = place.and_then(|place| self.usual.remove(place)).map(|(_, rates)| rates).unwrap_or_default();
         rates.push_back(rate);
-        rates.drain(..rates.len().saturating_sub(MOST));
+        rates.drain(..rates.len().saturating_sub(MAX_WINDOWS));
         self.usual.push_back((conditions, rates));
-        self.usual.drain(..self.usual.len().saturating_sub(REMEMBERED));
+        self.usual.drain(..self.usual.len().saturating_sub(MAX_CONDITIONS));
     }
 
     /// The best median of earlier windows under the same or harder conditions.
     fn usual_rate(&self, conditions: &Conditions) -> Option<f64> {
-        let comparable = self.usual.iter().filter(|(earlier, rates)| rates.len() >= ENOUGH && conditions.no_harder_than(earlier));
+        let comparable = self.usual.iter().filter(|(earlier, rates)| rates.len() >= MIN_WINDOWS && conditions.no_harder_than(earlier));
         comparable.filter_map(|(_, rates)| median(rates)).filter(|rate| *rate > 0.0).reduce(f64::max)
     }
 }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     impl Lab {
-        /// Runs for so many seconds at this progress a second; the worst answer.
+        /// Runs for this many seconds at this progress per second; returns the worst answer.
         fn run(&mut self, seconds: u64, rate: f64, conditions: &Conditions) -> Pace {
             let mut worst = Pace::Unknown;
             for _ in 0..seconds / 10 {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_that_stops_is_found_without_a_report() {
+    fn stopped_progress_is_found_without_a_report() {
         let (mut lab, alone) = (Lab::default(), beside([]));
         lab.run(3_000, 1e-5, &alone);
         assert!(is_slow(lab.run(1_800, 0.0, &alone)));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_neighbours_nor_throttling_are_its_fault() {
+    fn co_runners_and_throttling_do_not_make_a_job_slow() {
         let (mut lab, alone) = (Lab::default(), beside([]));
         lab.run(3_000, 1e-5, &alone);
         assert!(!is_slow(lab.run(3_600, 0.1e-5, &beside([2]))));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_fewer_neighbours_it_must_not_be_slower_than_beside_more() {
+    fn fewer_co_runners_must_not_be_slower_than_more() {
         let mut lab = Lab::default();
         lab.run(3_000, 1e-5, &beside([2, 3]));
         assert!(is_slow(lab.run(1_800, 0.1e-5, &beside([3]))));
@@ -231,7 +231,7 @@ mod tests {
 
         /// What stops is found within the time of a few windows or steps.
         #[test]
-        fn what_stops_is_slow(every in 10_u64..2_000) {
+        fn a_stopped_attempt_is_slow(every in 10_u64..2_000) {
             let mut watch = SpeedWatch::default();
             let mut look = |second: u64, done: f64| {
                 watch.look(Some(Fraction::clamped(done)), beside([]), Time::from_secs(second), Fraction::clamped(0.3), LENGTH)

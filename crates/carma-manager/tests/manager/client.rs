@@ -85,7 +85,7 @@ fn calls_share_a_connection_and_one_that_was_closed_is_made_anew() {
 }
 
 #[test]
-fn errors_show_the_words_of_the_server() {
+fn errors_show_the_message_of_the_server() {
     let forbidden = answer("403 Forbidden", r#"{"kind":"forbidden","message":"job 7 is not yours"}"#);
     let proxy = answer("502 Bad Gateway", "<html>\x1b[2Jno</html>");
     let (_folder, address, _serving) = server(vec![vec![forbidden, proxy, answer("200 OK", r#"{"cows":3}"#)]]);
@@ -94,7 +94,10 @@ fn errors_show_the_words_of_the_server() {
     assert_eq!((problem.kind, problem.to_string().as_str()), (ProblemKind::Forbidden, "job 7 is not yours"));
     assert_eq!(client.status().unwrap_err().to_string(), "refused with 502 Bad Gateway: <html>[2Jno</html>");
     let other = client.status().unwrap_err().to_string();
-    assert!(other.contains("what this version does not understand: another version's, missing field `version`"), "{other}");
+    assert!(
+        other.contains("this version does not understand the answer of the manager: another version's, missing field `version`"),
+        "{other}"
+    );
 }
 
 #[test]
@@ -162,7 +165,7 @@ fn a_terminal_is_a_stream_of_bytes() {
 fn a_client_refuses_plain_http_to_other_machines() {
     let address: Address = "http://192.0.2.1:7080".parse().unwrap();
     let error = Client::at(address).unwrap_err().to_string();
-    assert_eq!(error, "http://192.0.2.1:7080 is not this machine: anybody could read what is said; write https://");
+    assert_eq!(error, "http://192.0.2.1:7080 is another machine, and http:// is not encrypted: write https://");
     let missing = Client::at(Address::Socket(PathBuf::from("/nonexistent/carma.sock"))).unwrap_err();
     assert!(missing.to_string().starts_with("cannot reach the manager at /nonexistent/carma.sock: "), "{missing}");
 }

@@ -1,7 +1,7 @@
 //! What attempts are said to have used, over many samples.
 
 use carma_core::{AttemptId, DeviceId, Fraction, JobId, Metric, MiB, Seconds, ServerId, Time, Utilisation, Watts};
-use carma_manager::measure::{Basis, Holder, Meter, Millijoules, Occupant, UsageSample};
+use carma_manager::measure::{Basis, GpuConsumer, Holder, Meter, Millijoules, UsageSample};
 use proptest::prelude::*;
 
 const GPU: DeviceId = DeviceId::gpu(ServerId(0), 0);
@@ -11,7 +11,7 @@ fn attempt(job: u64) -> AttemptId {
 }
 
 fn sample(second: u64, joules: u64, watts: f64, smact: f64, occupants: &[(Holder, u64)]) -> UsageSample {
-    let occupant = |(holder, memory): &(Holder, u64)| Occupant { holder: *holder, memory: Some(MiB(*memory)), busy: None };
+    let occupant = |(holder, memory): &(Holder, u64)| GpuConsumer { holder: *holder, memory: Some(MiB(*memory)), busy: None };
     UsageSample {
         at: Time::from_secs(second),
         memory_used: occupants.iter().map(|(_, memory)| MiB(*memory)).sum(),
@@ -23,7 +23,7 @@ fn sample(second: u64, joules: u64, watts: f64, smact: f64, occupants: &[(Holder
 }
 
 #[test]
-fn a_job_alone_on_a_gpu_is_attributed_all_of_it() {
+fn a_job_alone_on_a_gpu_gets_all_of_its_energy() {
     let (mut meter, ours) = (Meter::default(), Holder::Attempt(attempt(1)));
     meter.add(GPU, &sample(0, 500, 50.0, 0.0, &[]));
     meter.add(GPU, &sample(10, 1000, 50.0, 0.0, &[]));
@@ -51,7 +51,7 @@ fn a_job_alone_on_a_gpu_is_attributed_all_of_it() {
 fn jobs_that_share_a_gpu_get_their_parts_with_a_confidence() {
     let (mut meter, [one, two]) = (Meter::default(), [1, 2].map(|job| Holder::Attempt(attempt(job))));
     meter.add(GPU, &sample(0, 0, 40.0, 0.0, &[]));
-    // 10 s at rest are 400 J, half of which each has; of the 600 J above, one has a quarter.
+    // 10 s idle are 400 J, half for each; of the 600 J above, one gets a quarter.
     meter.add(GPU, &sample(10, 1000, 100.0, 0.8, &[(one, 1000), (two, 3000)]));
     let taken = meter.so_far(attempt(1));
     assert_eq!(taken.energy(), Millijoules(350_000));
@@ -114,7 +114,7 @@ proptest! {
                 Step::Sample { seconds, millijoules, watts, occupants } => {
                     (second, counter) = (second + seconds, counter + millijoules);
                     begun.get_or_insert(counter);
-                    let occupant = |&(who, memory, busy): &(u64, Option<u64>, Option<f64>)| Occupant {
+                    let occupant = |&(who, memory, busy): &(u64, Option<u64>, Option<f64>)| GpuConsumer {
                         holder: if who == 0 { Holder::Others } else { Holder::Attempt(attempt(who)) },
                         memory: memory.map(MiB),
                         busy: busy.map(Fraction::clamped),

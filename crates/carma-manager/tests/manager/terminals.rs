@@ -19,12 +19,12 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const SOCKET: &str = "CARMA_TEST_TERMINAL";
 
 /// Somebody's desk: the keyboard is a terminal, and they press its keys from the other side.
-struct Desk {
+struct TestTerminal {
     keys: File,
     keyboard: OwnedFd,
 }
 
-impl Desk {
+impl TestTerminal {
     fn new() -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let keys = openpt(flags).unwrap();
@@ -96,7 +96,7 @@ fn typed(keys: &[u8]) -> Frame {
 
 #[test]
 fn keys_go_to_the_job_until_the_user_detaches() {
-    let mut desk = Desk::new();
+    let mut desk = TestTerminal::new();
     let (mut shim, person) = desk.attached(io::sink());
     shim.hears(&size(24, 80));
     assert!(!desk.is_as_usual());
@@ -115,7 +115,7 @@ fn keys_go_to_the_job_until_the_user_detaches() {
 
 #[test]
 fn the_output_of_a_job_is_shown_until_it_ends() {
-    let desk = Desk::new();
+    let desk = TestTerminal::new();
     let (screen, printed) = io::pipe().unwrap();
     let (mut shim, person) = desk.attached(printed);
     shim.says(&typed(b"hello\r\n"));
@@ -136,7 +136,7 @@ fn the_terminal_is_restored_after_every_kind_of_end() {
             Ok(())
         }
     }
-    let desk = Desk::new();
+    let desk = TestTerminal::new();
     let (mut shim, person) = desk.attached(io::sink());
     shim.says(&Frame::TakenOver);
     assert_eq!(person.join().unwrap().unwrap(), AttachOutcome::TakenOver);
@@ -156,8 +156,8 @@ fn the_terminal_is_restored_after_every_kind_of_end() {
 }
 
 #[test]
-fn a_program_that_is_told_to_end_leaves_its_terminal_as_it_was() {
-    let desk = Desk::new();
+fn a_terminated_program_restores_its_terminal() {
+    let desk = TestTerminal::new();
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
     let listener = UnixListener::bind(&socket).unwrap();

@@ -55,24 +55,24 @@ fn frameworks_are_understood() {
 }
 
 #[test]
-fn an_idle_job_was_ended_for_that_unless_it_was_told_to_stop_anyway() {
+fn an_idle_end_counts_unless_the_job_was_stopped() {
     let idle = Evidence { exit: Some(Exit::Idle(Seconds::from_secs(1800))), stdout: b"CUDA out of memory", ..Evidence::default() };
     let judged = verdict(&idle);
-    assert_eq!((judged.verdict, judged.blame), (Verdict::Failed { code: 143 }, Some(Blame::Orders)));
-    assert_eq!(judged.reason, "it was idle for 30 min: nothing was typed or printed at its terminal");
+    assert_eq!((judged.verdict, judged.blame), (Verdict::Failed { code: 143 }, Some(Blame::Stopped)));
+    assert_eq!(judged.reason, "it was idle for 30 min: its terminal had no input and no output");
     let cancelled = verdict(&Evidence { stopped: Some(StopReason::Cancelled), ..idle });
-    assert_eq!(cancelled.reason, "it was told to end: the job was cancelled");
+    assert_eq!(cancelled.reason, "it was stopped: the job was cancelled");
 }
 
 #[test]
-fn evidence_of_the_machine_outweighs_the_log() {
+fn hardware_evidence_outweighs_the_log() {
     let seen = |file: &str, facts: DeviceFacts| judged(file, |evidence| evidence.devices = vec![facts.clone()]);
     let xid = |number| vec![XidRecord { xid: Xid(number), at: Time::from_secs(5), pid: None }];
 
     let lost = seen("emulated-lost.txt", DeviceFacts { lost: true, ..DeviceFacts::new(GPU) });
     assert_eq!((lost.verdict, lost.reason.as_str()), (Verdict::GpuLost, "s0/gpu0 was lost"));
     let fallen = seen("launch-failure.txt", DeviceFacts { xids: xid(79), ..DeviceFacts::new(GPU) });
-    assert_eq!((fallen.verdict, fallen.blame), (Verdict::GpuLost, Some(Blame::Machine)));
+    assert_eq!((fallen.verdict, fallen.blame), (Verdict::GpuLost, Some(Blame::Hardware)));
     let own_fault = seen("launch-failure.txt", DeviceFacts { xids: xid(13), ..DeviceFacts::new(GPU) });
     assert_eq!(own_fault.verdict, Verdict::Failed { code: 1 });
     assert!(own_fault.reason.contains("Xid 13"), "{}", own_fault.reason);
@@ -85,7 +85,7 @@ fn evidence_of_the_machine_outweighs_the_log() {
     };
     let cramped = seen("pytorch-cudnn.txt", full.clone());
     assert_eq!(cramped.verdict, Verdict::OutOfMemory);
-    assert!(cramped.reason.contains("others had 39.0"), "{}", cramped.reason);
+    assert!(cramped.reason.contains("other processes used 39.0"), "{}", cramped.reason);
     let quiet = seen("silent-kill.txt", full);
     assert_eq!(quiet.verdict, Verdict::Failed { code: 137 });
 
@@ -111,10 +111,10 @@ fn kernel_log_lines_name_the_killed_process() {
     let own_limit = HostFacts { at_memory_limit: true, ..counted(2) };
     let judgement = judged("silent-kill.txt", |evidence| evidence.host = own_limit);
     assert_eq!((judgement.verdict, judgement.blame), (Verdict::HostOutOfMemory, Some(Blame::Job)));
-    // Where the kernel counts, nobody has to guess.
+    // If the kernel counts kills, no guess is needed.
     assert_eq!(host("shell-killed.txt", counted(0)), Verdict::Failed { code: 137 });
     assert_eq!(host("dataloader-killed.txt", counted(0)), Verdict::Failed { code: 1 });
-    // GPU memory that ran out is told apart.
+    // GPU out-of-memory errors are distinguished.
     assert_eq!(host("pytorch-2.1.txt", counted(1)), Verdict::OutOfMemory);
 }
 
@@ -125,7 +125,7 @@ fn signals_sent_to_an_attempt_explain_its_end() {
         (judgement.verdict, judgement.blame)
     };
     for reason in [StopReason::Cancelled, StopReason::TimeLimit, StopReason::Requeued] {
-        assert_eq!(told(reason), (Verdict::Failed { code: 143 }, Some(Blame::Orders)));
+        assert_eq!(told(reason), (Verdict::Failed { code: 143 }, Some(Blame::Stopped)));
     }
     assert_eq!(told(StopReason::GpuLost).0, Verdict::GpuLost);
     assert_eq!(told(StopReason::MpsServerDied).0, Verdict::MpsServerDied);

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_shortened_runs_lead_to_their_workload() {
+    fn names_of_shortened_runs_find_their_workload() {
         let catalogue = Catalogue::shipped();
         let name = |name| catalogue.find(name).map(|id| catalogue.get(id).name.as_str());
         assert_eq!(name("llama3_width_8layer_wiki_bs1_1gpu_maxsteps2000"), Some("llama3_width_8layer_wiki_bs1"));
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_name_has_a_neighbour() {
+    fn a_misspelt_name_gets_a_suggestion() {
         assert_eq!(Catalogue::shipped().nearest("bert_bose"), Some("bert_base_wiki_bs32"));
         assert_eq!(Catalogue::shipped().nearest("alexnet"), None);
     }

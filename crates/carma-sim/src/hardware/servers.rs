@@ -46,10 +46,10 @@ impl Servers {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ServersError {
     /// Wrong form.
-    #[error("{0:?} describes no server: write 4xA100-40GB, or 312x8xV100-32GB for 312 of 8 GPUs")]
+    #[error("{0:?} is not a server description: write 4xA100-40GB, or 312x8xV100-32GB for 312 of 8 GPUs")]
     Form(String),
     /// Unknown GPU.
-    #[error("there is no GPU type {0:?}: give one of {names}", names = GPU_TYPES.map(|kind| kind.name).join(", "))]
+    #[error("unknown GPU type {0:?}: give one of {names}", names = GPU_TYPES.map(|kind| kind.name).join(", "))]
     UnknownGpu(String),
     /// Too many GPUs.
     #[error("{0} GPUs are more than the {MOST_GPUS} that can be simulated")]

@@ -60,7 +60,7 @@ impl FromStr for Sharing {
     type Err = String;
     fn from_str(name: &str) -> Result<Self, String> {
         let all = [Self::Streams, Self::Mps].into_iter().chain([1, 2, 3, 4, 7].map(Self::Mig));
-        let unknown = || format!("{name:?} is no way to share: give streams, mps, mig-1g, mig-2g, mig-3g, mig-4g or mig-7g");
+        let unknown = || format!("{name:?} is not a sharing mode: give streams, mps, mig-1g, mig-2g, mig-3g, mig-4g or mig-7g");
         all.into_iter().find(|sharing| sharing.to_string() == name).ok_or_else(unknown)
     }
 }

@@ -68,12 +68,12 @@ struct CrowdRow {
 }
 
 /// Error in a row.
-enum Flaw {
+enum RowError {
     Unknown(String),
     Wrong(String),
 }
 
-impl From<String> for Flaw {
+impl From<String> for RowError {
     fn from(problem: String) -> Self {
         Self::Wrong(problem)
     }
@@ -81,21 +81,21 @@ impl From<String> for Flaw {
 
 fn rows<Row: for<'row> Deserialize<'row>, Run>(
     table: impl Read,
-    check: impl Fn(Row) -> Result<Run, Flaw>,
+    check: impl Fn(Row) -> Result<Run, RowError>,
 ) -> Result<Observations<Run>, TableError> {
     let mut observations = Observations { runs: Vec::new(), unknown: BTreeSet::new() };
     for (line, row) in tables::rows(table)? {
         match check(row) {
             Ok(run) => observations.runs.push(run),
-            Err(Flaw::Unknown(name)) => _ = observations.unknown.insert(name),
-            Err(Flaw::Wrong(problem)) => return Err(TableError::Row { line, problem }),
+            Err(RowError::Unknown(name)) => _ = observations.unknown.insert(name),
+            Err(RowError::Wrong(problem)) => return Err(TableError::Row { line, problem }),
         }
     }
-    if observations.runs.is_empty() { Err(TableError::Missing("no row names workloads of the catalogue only")) } else { Ok(observations) }
+    if observations.runs.is_empty() { Err(TableError::Missing("no row has only workloads of the catalogue")) } else { Ok(observations) }
 }
 
-fn workload(catalogue: &Catalogue, name: &str) -> Result<WorkloadId, Flaw> {
-    catalogue.find(name).ok_or_else(|| Flaw::Unknown(name.to_owned()))
+fn workload(catalogue: &Catalogue, name: &str) -> Result<WorkloadId, RowError> {
+    catalogue.find(name).ok_or_else(|| RowError::Unknown(name.to_owned()))
 }
 
 fn positive<const N: usize>(values: [f64; N]) -> Result<[f64; N], String> {
@@ -123,7 +123,7 @@ pub fn read_crowds(table: impl Read, catalogue: &Catalogue) -> Result<Observatio
         let second = |text: &str| text.parse().map_err(|_| format!("{text:?} is not a number")).and_then(|value| Ok(positive([value])?[0]));
         let alone = row.solo_s.split(';').map(second).collect::<Result<Vec<_>, String>>()?;
         if alone.len() != workloads.len() {
-            return Err(Flaw::Wrong(format!("{} jobs, but {} times alone", workloads.len(), alone.len())));
+            return Err(RowError::Wrong(format!("{} jobs, but {} times alone", workloads.len(), alone.len())));
         }
         let [mean_slowdown] = positive([row.mean_slowdown])?;
         Ok(CrowdTrial { name: row.trial, workloads, alone, mean_slowdown })

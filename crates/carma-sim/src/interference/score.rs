@@ -2,11 +2,11 @@
 
 use super::model::InterferenceModel;
 use super::observations::{CrowdTrial, PairRun};
-use super::together::{Entrant, START_UP, run_together};
+use super::together::{AddedJob, START_UP, run_together};
 use crate::catalogue::{Catalogue, WorkloadId};
 use carma_core::mean;
 
-/// The next job of a crowd starts when the one before has been on the GPU for this long.
+/// The next job of a crowd starts when the previous one has been on the GPU for this long.
 const OBSERVED: f64 = 30.0;
 
 /// A measured number and its prediction.
@@ -37,9 +37,9 @@ pub fn mean_absolute_error(scored: &[Scored]) -> f64 {
 }
 
 impl InterferenceModel {
-    fn entrant(&self, catalogue: &Catalogue, workload: WorkloadId, alone: f64, launch: f64) -> Entrant {
+    fn entrant(&self, catalogue: &Catalogue, workload: WorkloadId, alone: f64, launch: f64) -> AddedJob {
         let workload = catalogue.get(workload);
-        Entrant { interference: self.rank_interference(workload, &workload.ranks[0]), alone, launch }
+        AddedJob { interference: self.rank_interference(workload, &workload.ranks[0]), alone, launch }
     }
 
     /// The wall times of both jobs of a pair.
@@ -53,7 +53,7 @@ impl InterferenceModel {
     pub fn score_crowd(&self, catalogue: &Catalogue, crowd: &CrowdTrial) -> Scored {
         let launches = (0..).map(|place| f64::from(place) * (START_UP + OBSERVED));
         let jobs = crowd.workloads.iter().zip(&crowd.alone).zip(launches);
-        let entrants: Vec<Entrant> = jobs.map(|((workload, alone), launch)| self.entrant(catalogue, *workload, *alone, launch)).collect();
+        let entrants: Vec<AddedJob> = jobs.map(|((workload, alone), launch)| self.entrant(catalogue, *workload, *alone, launch)).collect();
         let slowdowns: Vec<f64> = run_together(self, &entrants).iter().zip(&crowd.alone).map(|(took, alone)| took / alone).collect();
         Scored { measured: crowd.mean_slowdown, predicted: mean(&slowdowns) }
     }

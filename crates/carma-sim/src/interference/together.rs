@@ -8,7 +8,7 @@ pub(crate) const START_UP: f64 = 8.2;
 
 /// A job to run beside others.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entrant {
+pub(super) struct AddedJob {
     pub(super) interference: RankInterference,
     /// Its time alone.
     pub(super) alone: f64,
@@ -17,7 +17,7 @@ pub(super) struct Entrant {
 }
 
 /// Time of each job from launch to end.
-pub(super) fn run_together(model: &InterferenceModel, entrants: &[Entrant]) -> Vec<f64> {
+pub(super) fn run_together(model: &InterferenceModel, entrants: &[AddedJob]) -> Vec<f64> {
     let mut done = vec![0.0_f64; entrants.len()];
     let mut took: Vec<Option<f64>> = vec![None; entrants.len()];
     let mut now = 0.0;

@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// A server with so many GPUs that take one job each, and so many jobs of half an hour.
+    /// A server with GPUs that take one job each, and jobs of half an hour.
     fn busy(gpus: u16, jobs: u64) -> Scheduler {
         let mut scheduler = Scheduler::new(Config { mapping: "exclusive".parse().unwrap(), ..Config::from(Preset::Carma) });
         let now = Time::from_secs(100);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_front_of_a_long_queue_goes_on_like_the_whole() {
+    fn the_front_of_a_long_queue_predicts_like_the_whole() {
         let whole = busy(2, 200);
         let (front, all) = (whole.front(20), Assumptions::default());
         assert_eq!(front.jobs().count(), 22);

@@ -5,7 +5,7 @@ use carma_core::{
     WindowSummary,
 };
 
-/// Jobs hold about so much of what is reserved for them.
+/// The share of their reserved memory that jobs use.
 const HELD: Fraction = Fraction::clamped(0.9);
 
 /// The events that show a device with these of its tenants on it.

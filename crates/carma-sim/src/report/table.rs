@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_is_marked_unless_all_are_alike() {
+    fn the_best_value_is_marked_unless_all_are_equal() {
         assert_eq!(COLUMNS[0].winner(&[row(1.0), row(0.61), row(0.70)]).as_deref(), Some("0.61"));
         assert_eq!(COLUMNS[0].winner(&[row(1.0), row(1.001)]), None);
         assert_eq!(COLUMNS[0].winner(&[]), None);

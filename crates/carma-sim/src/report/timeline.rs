@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_peak_is_lost_where_points_are_many() {
+    fn charts_with_many_points_keep_peaks() {
         let values: Vec<(f64, f64)> = (0..10_000_u32).map(|at| (f64::from(at), if at == 5_003 { 9.0 } else { 1.0 })).collect();
         let across = Scale::linear((0.0, 10_000.0), (0.0, 800.0), Unit::Time);
         let up = Scale::linear((0.0, 9.0), (90.0, 0.0), Unit::Number);

@@ -5,7 +5,7 @@ use carma_core::{Event, Fraction, Owner, ProcessUse, Statistics};
 use super::agenda::Item;
 use super::chance::{Chance, Purpose};
 use super::driver::{Decider, SimulationError};
-use super::gpu::{ProcessRef, Resident};
+use super::gpu::{DeviceProcess, ProcessRef};
 use super::process::Phase;
 use super::world::World;
 
@@ -112,7 +112,7 @@ impl<D: Decider> World<'_, D> {
             let mut window = gpu.monitor.window(self.now, gpu.used, self.rule, self.setup.physics.telemetry, &mut self.noise);
             window.power = self.watches_power.then(|| Statistics::steady(gpu.watts()));
             let working = self.watches_idle.then(|| {
-                let activity = |resident: &Resident| match resident.process_ref {
+                let activity = |resident: &DeviceProcess| match resident.process_ref {
                     ProcessRef::Rank { process, .. } => {
                         let does = Fraction::clamped(resident.facts.profile.smact.get() * resident.activity);
                         Some((self.processes[process].as_ref()?.attempt, does))
@@ -122,7 +122,7 @@ impl<D: Decider> World<'_, D> {
                 gpu.residents.iter().filter_map(activity).collect()
             });
             let processes = std::mem::take(&mut gpu.processes_changed).then(|| {
-                let seen = |resident: &Resident| {
+                let seen = |resident: &DeviceProcess| {
                     let owner = match resident.process_ref {
                         ProcessRef::Rank { process, .. } => Owner::Attempt(self.processes[process].as_ref()?.attempt),
                         ProcessRef::Foreign(place) => Owner::Foreign { pid: place as u32 + 1 },

@@ -21,10 +21,10 @@ pub enum SimulationError {
     #[error("job {0} has no workload: map the trace onto the catalogue first")]
     Unmapped(String),
     /// MIG on a GPU without MIG support.
-    #[error("a {0} cannot be cut into seven MIG slices: give A100 or H100 GPUs, or another mode")]
+    #[error("a {0} does not support MIG: give A100 or H100 GPUs, or another mode")]
     NoMig(&'static str),
     /// A disturbance of a GPU that does not exist.
-    #[error("there is no GPU {0}")]
+    #[error("GPU {0} does not exist")]
     NoGpu(usize),
 }
 

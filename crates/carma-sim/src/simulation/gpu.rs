@@ -21,7 +21,7 @@ pub(super) enum ProcessRef {
 
 /// A process on a device.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Resident {
+pub(super) struct DeviceProcess {
     pub(super) process_ref: ProcessRef,
     pub(super) facts: RankFacts,
     pub(super) memory: MiB,
@@ -60,7 +60,7 @@ pub(super) struct Gpu {
     pub(super) instances: Option<Range<usize>>,
     /// Number of reasons why it is lost.
     pub(super) losses: u32,
-    pub(super) residents: Vec<Resident>,
+    pub(super) residents: Vec<DeviceProcess>,
     pub(super) monitor: Monitor,
     pub(super) meter: Meter,
     /// Whether it changed since the last sample.
@@ -117,15 +117,15 @@ impl Gpu {
         self.residents.iter().filter(|resident| !resident.quiet).count()
     }
 
-    pub(super) fn resident(&self, process_ref: ProcessRef) -> Option<&Resident> {
+    pub(super) fn resident(&self, process_ref: ProcessRef) -> Option<&DeviceProcess> {
         self.place_of(process_ref).map(|place| &self.residents[place])
     }
 
-    pub(super) fn rank(&self, process: usize, rank: usize) -> Option<&Resident> {
+    pub(super) fn rank(&self, process: usize, rank: usize) -> Option<&DeviceProcess> {
         self.resident(ProcessRef::Rank { process, rank })
     }
 
-    pub(super) fn rank_mut(&mut self, process: usize, rank: usize) -> Option<&mut Resident> {
+    pub(super) fn rank_mut(&mut self, process: usize, rank: usize) -> Option<&mut DeviceProcess> {
         self.place_of(ProcessRef::Rank { process, rank }).map(|place| &mut self.residents[place])
     }
 
@@ -148,7 +148,7 @@ impl Gpu {
     /// Recomputes the slowdown due to the power limit, from the power without a limit. `quiet` is the activity of processes that hold
     /// memory but run little.
     pub(super) fn throttle(&mut self, quiet: f64) {
-        let draw = |resident: &Resident| (resident.facts.watts, if resident.quiet { quiet } else { 1.0 / resident.slowdown });
+        let draw = |resident: &DeviceProcess| (resident.facts.watts, if resident.quiet { quiet } else { 1.0 / resident.slowdown });
         let slower = |cap| 1.0 / capped_speed(self.kind, device_power(self.kind, self.residents.iter().map(draw)), cap);
         self.throttling = self.cap.map_or(1.0, slower);
     }

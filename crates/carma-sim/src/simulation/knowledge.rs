@@ -18,7 +18,7 @@ pub enum EstimatesError {
     #[error(transparent)]
     Form(#[from] csv::Error),
     /// The estimator has no column.
-    #[error("there is no column {wanted}; there are {found}")]
+    #[error("column {wanted} is missing; the columns are {found}")]
     NoColumn {
         /// The column that was requested.
         wanted: String,

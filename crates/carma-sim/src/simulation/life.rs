@@ -5,7 +5,7 @@ use carma_core::{AttemptId, Event, Fraction, MiB, Seconds, Signal, Verdict};
 use super::agenda::Item;
 use super::chance::Draw;
 use super::driver::{Decider, SimulationError};
-use super::gpu::{ProcessRef, Resident};
+use super::gpu::{DeviceProcess, ProcessRef};
 use super::process::{Phase, Process, Training};
 use super::record::AttemptRecord;
 use super::world::World;
@@ -126,7 +126,7 @@ impl<D: Decider> World<'_, D> {
         for (rank, gpu) in gpus.into_iter().enumerate() {
             let facts = *self.rank_facts(job, rank, gpu);
             let process_ref = ProcessRef::Rank { process: place, rank };
-            self.gpus[gpu].residents.push(Resident {
+            self.gpus[gpu].residents.push(DeviceProcess {
                 process_ref,
                 facts,
                 memory: MiB::ZERO,

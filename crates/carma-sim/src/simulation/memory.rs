@@ -4,7 +4,7 @@ use carma_core::{AttemptId, DriverLimits, MiB, Tenant, Verdict};
 
 use super::agenda::Item;
 use super::driver::{Decider, SimulationError};
-use super::gpu::{ProcessRef, Resident};
+use super::gpu::{DeviceProcess, ProcessRef};
 use super::life::seconds;
 use super::physics::Physics;
 use super::world::World;
@@ -19,7 +19,7 @@ impl<D: Decider> World<'_, D> {
         let mut is_last = true;
         for (rank, gpu) in process.gpus.clone().into_iter().enumerate() {
             let rank = ProcessRef::Rank { process: place, rank };
-            let Some(&Resident { facts, memory, .. }) = self.gpus[gpu].resident(rank) else { continue };
+            let Some(&DeviceProcess { facts, memory, .. }) = self.gpus[gpu].resident(rank) else { continue };
             let request = self.setup.physics.memory_request(facts.peak(), requests);
             let sizes = [request.wanted, request.without_cache];
             let limits = self.limits(attempt, gpu);
@@ -50,7 +50,7 @@ impl<D: Decider> World<'_, D> {
     /// For memory that is guaranteed to a process, the driver evicts those that borrow, the largest borrower first.
     fn evict_borrowers(&mut self, gpu: usize, for_process: usize, needed: MiB) -> Result<(), SimulationError> {
         while self.gpus[gpu].free() < needed {
-            let borrowed = |resident: &Resident| {
+            let borrowed = |resident: &DeviceProcess| {
                 let ProcessRef::Rank { process, .. } = resident.process_ref else { return None };
                 let limits = self.limits(self.processes[process].as_ref()?.attempt, gpu)?;
                 let borrowed = resident.memory - limits.soft;
@@ -62,7 +62,7 @@ impl<D: Decider> World<'_, D> {
         Ok(())
     }
 
-    /// A process runs out of memory; a victim is one that kept to its reservation.
+    /// A process runs out of memory; a victim is a job that stayed within its reservation.
     fn out_of_memory(&mut self, place: usize, victim: bool) -> Result<(), SimulationError> {
         let job = self.processes[place].as_ref().map(|process| process.job);
         if let Some(attempt) = job.and_then(|job| self.records[job].attempts.last_mut()) {

@@ -15,7 +15,7 @@ pub struct MemoryRequest {
     pub is_last: bool,
 }
 
-/// Constants of the simulated world that are not in any table of measurements.
+/// Constants of the simulation that are not in any table of measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Physics {
     /// From launch to the first GPU activity, in seconds: the median, and the spread of its logarithm. Published: 8.2 s, p95 20.6 s.

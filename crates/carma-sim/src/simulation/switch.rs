@@ -40,7 +40,7 @@ impl<D: Decider> World<'_, D> {
         let Switch { gpu, to } = self.switches[place];
         let Gpu { id: device, kind, .. } = self.gpus[gpu];
         let objection = match to {
-            GpuMode::Mig(_) if !kind.has_seven_slices() => Some("this GPU cannot be cut into MIG instances"),
+            GpuMode::Mig(_) if !kind.has_seven_slices() => Some("this GPU does not support MIG"),
             _ if self.gpus[gpu].is_lost() => Some("the GPU is lost"),
             _ if !self.gpus[gpu].residents.is_empty() => Some("the GPU is in use"),
             _ => None,

@@ -5,7 +5,7 @@ use carma_core::{Event, Fraction, MiB, Verdict};
 use super::disturbance::Disturbance;
 use super::driver::{Decider, SimulationError};
 use super::facts::RankFacts;
-use super::gpu::{ProcessRef, Resident};
+use super::gpu::{DeviceProcess, ProcessRef};
 use super::process::Process;
 use super::world::World;
 use crate::catalogue::RankProfile;
@@ -48,7 +48,7 @@ impl<D: Decider> World<'_, D> {
         let gpu = &mut self.gpus[gpu];
         let profile = RankProfile { peak: memory, smact, smocc: smact, drama: Fraction::ZERO, utilisation: smact, power: None };
         let facts = RankFacts::new(self.setup.interference, None, &profile, gpu.kind, share);
-        gpu.residents.push(Resident {
+        gpu.residents.push(DeviceProcess {
             process_ref: ProcessRef::Foreign(place),
             facts,
             memory: MiB::ZERO,

@@ -1,4 +1,4 @@
-//! The simulated world: servers, jobs, and the event loop.
+//! The simulation state: servers, jobs, and the event loop.
 
 use std::collections::HashMap;
 
@@ -88,13 +88,13 @@ impl<'a, D: Decider> World<'a, D> {
             ended: None,
             outcome: None,
         };
-        let Config { window, power, idle_holders, modes, .. } = decider.scheduler().config().clone();
+        let Config { window, power, idle_jobs, modes, .. } = decider.scheduler().config().clone();
         let may_be_cut = modes.allows(SharingMode::Mig);
         let begun = Time::ZERO + setup.trace.jobs.first().map_or(Seconds::ZERO, |job| job.submitted);
         let mut world = Self {
             facts: FactTable::new(setup.catalogue, setup.interference, setup.servers, setup.sharing, may_be_cut),
             watches_power: power.budget.is_some(),
-            watches_idle: idle_holders.flag_after.or(idle_holders.lend_after).is_some(),
+            watches_idle: idle_jobs.flag_after.or(idle_jobs.lend_after).is_some(),
             decider,
             rule: window.rule(),
             now: begun,
@@ -136,7 +136,7 @@ impl<'a, D: Decider> World<'a, D> {
         let groups = self.setup.servers.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.servers as usize));
         let sharing = self.setup.sharing;
         let (devices, share) = sharing.devices();
-        // The driver has limits where they are asked for: the published figures are of drivers without.
+        // The driver enforces limits only if requested: the published figures are from drivers without limits.
         let limits_memory = self.decider.scheduler().config().enforce.memory.is_some();
         for (server, group) in (0..).map(ServerId).zip(groups) {
             self.send(Event::ServerAttached(ServerSpec::new(server)))?;

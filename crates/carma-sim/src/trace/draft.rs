@@ -72,7 +72,7 @@ impl<'a> Draft<'a> {
         } else if text.parse::<f64>().is_ok() {
             (seconds(what, text)?, false)
         } else {
-            return Err(invalid("a number of seconds, nor a date such as 2017-10-09 07:01:55"));
+            return Err(invalid("a number of seconds or a date such as 2017-10-09 07:01:55"));
         };
         match (*self.dated.get_or_insert(dated), dated) {
             (true, false) => Err(invalid("a date, as the lines before have")),

@@ -50,7 +50,7 @@ pub enum TraceProblem {
     #[error("{0}")]
     Table(String),
     /// A required column is missing.
-    #[error("there is no column {0}")]
+    #[error("column {0} is missing")]
     MissingColumn(String),
     /// A required value is missing.
     #[error("{0} is missing")]
@@ -66,7 +66,7 @@ pub enum TraceProblem {
         expected: &'static str,
     },
     /// The catalogue lacks a job's workload.
-    #[error("{name:?} is no workload of the catalogue{}", Suggestion(.nearest.as_deref()))]
+    #[error("{name:?} is not a workload of the catalogue{}", Suggestion(.nearest.as_deref()))]
     UnknownWorkload {
         /// The name in the trace.
         name: String,
@@ -83,10 +83,10 @@ pub enum TraceProblem {
     #[error("{0}")]
     Json(String),
     /// The script does more than sleep and submit.
-    #[error("{0:?} is not understood: a script is read for `sleep` and for commands that name a workload or a .rad file")]
+    #[error("{0:?} is not supported: a script may contain `sleep` and commands with a workload or a .rad file")]
     NotACommand(String),
     /// No jobs.
-    #[error("there is no job in it{}", LeftOut(*.0))]
+    #[error("it contains no job{}", LeftOut(*.0))]
     Empty(u64),
 }
 
@@ -122,7 +122,7 @@ struct Suggestion<'a>(Option<&'a str>);
 
 impl fmt::Display for Suggestion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |name| write!(f, "; is it {name:?}?"))
+        self.0.map_or(Ok(()), |name| write!(f, "; did you mean {name:?}?"))
     }
 }
 

@@ -61,7 +61,7 @@ pub enum MixError {
     #[error("a mix is percent of light, medium and heavy jobs, such as 65/27/8")]
     Form,
     /// The percentages do not add up to 100.
-    #[error("the shares add up to {0}, not to 100")]
+    #[error("the shares must add up to 100, not {0}")]
     Sum(u64),
     /// The catalogue has no workload of a class.
     #[error("the catalogue has no {0} workload")]

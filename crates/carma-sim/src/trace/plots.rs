@@ -13,10 +13,10 @@ impl fmt::Display for Analysis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} jobs, {:.1} GPU-hours alone", self.jobs, self.gpu_hours)?;
         for (why, jobs) in &self.skipped {
-            writeln!(f, "{jobs} left out: {why}")?;
+            writeln!(f, "{jobs} ignored: {why}")?;
         }
         if self.without_duration > 0 {
-            writeln!(f, "{} without a time of their own: map them onto workloads", self.without_duration)?;
+            writeln!(f, "{} without a duration: map them to workloads", self.without_duration)?;
         }
         writeln!(f, "\n{}", self.arrivals)?;
         if let Some(durations) = &self.durations {

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_refused() {
+    fn invalid_dates_are_refused() {
         let wrong = ["", "None", "2017-10-09", "2017-13-01 00:00:00", "2017-02-29 00:00:00", "2017-10-09 24:00:00", "1969-12-31 23:59:59"];
         for text in wrong.into_iter().chain(["2017-10-09 07:01", "2017-10-+9 07:01:55", "2017-10-09 07:01:55:00"]) {
             assert_eq!(seconds_since_1970(text), None, "{text}");

@@ -9,7 +9,7 @@ use crate::lab::Lab;
 fn run(memory: Option<Enforcement>) -> Run {
     let mut lab = Lab::new("1xA100-40GB", "ff").job(0, "large").job(2, "middle");
     lab.settings.preset = Some(Preset::Standard);
-    lab.settings.gate = Some(GateSettings { observe: Some(0.0), patience: Some(1.0), ..GateSettings::default() });
+    lab.settings.gate = Some(GateSettings { observe: Some(0.0), timeout: Some(1.0), ..GateSettings::default() });
     lab.settings.enforce = Some(EnforceSettings { memory, ..EnforceSettings::default() });
     for (workload, declared) in [("large", 4_096), ("middle", 16_384)] {
         let request = JobSpec { memory: MemoryNeed::known(MiB(declared)), ..JobSpec::new(JobId(0)) };

@@ -58,14 +58,14 @@ fn beside_over_alone(policy: &str, gap: u64, fair_share: bool) -> (f64, f64) {
 const SEEDS: Range<u64> = 100..112;
 
 #[test]
-fn who_submits_a_tenth_fares_no_worse_than_on_half_of_the_gpus_if_none_is_shared() {
+fn a_light_user_has_the_times_of_half_the_gpus_without_sharing() {
     let (mean, p95) = beside_over_alone("exclusive", 1200, true);
     assert!(mean <= 1.0 && p95 <= 1.0, "{mean} {p95}");
 }
 
 /// Where GPUs are shared it is the same to a few hundredths: jobs of the other that run already are in the way.
 #[test]
-fn fair_share_helps_who_submits_a_tenth_where_gpus_are_shared() {
+fn fair_share_helps_a_light_user_with_shared_gpus() {
     let [(fair, _), (unfair, _)] = [true, false].map(|fair_share| beside_over_alone("magm", 1200, fair_share));
     assert!(unfair > 2.0 * fair, "{unfair} without fair share, {fair} with it");
     let [(fair, p95), (unfair, _)] = [true, false].map(|fair_share| beside_over_alone("carma", 2400, fair_share));

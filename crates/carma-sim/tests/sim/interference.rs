@@ -33,7 +33,7 @@ fn a_fit_finds_the_model_its_pairs_were_made_by() {
 }
 
 #[test]
-fn a_workload_that_is_not_like_its_counters_is_learnt_from_its_pairs() {
+fn an_unusual_workload_is_learned_from_its_pairs() {
     let catalogue = Catalogue::shipped();
     let truth = InterferenceModel::shipped();
     let pairs = made_up_pairs(&truth, &catalogue);
@@ -76,7 +76,7 @@ fn toml_of(model: &InterferenceModel) -> String {
 }
 
 #[test]
-fn tables_that_make_no_sense_are_refused_with_their_line() {
+fn invalid_tables_are_refused_with_their_line() {
     let catalogue = Catalogue::shipped();
     let pairs = |rows: &str| read_pairs(format!("a,b,solo_a_s,solo_b_s,pair_a_s,pair_b_s\n{rows}").as_bytes(), &catalogue);
     let crowds = |row: &str| read_crowds(format!("trial,jobs,solo_s,mean_slowdown\n{row}").as_bytes(), &catalogue);
@@ -100,7 +100,7 @@ fn tables_that_make_no_sense_are_refused_with_their_line() {
     assert_eq!((some.runs.len(), some.unknown.into_iter().collect::<Vec<_>>()), (1, vec!["alexnet".to_owned()]));
 }
 
-/// How many times the work of one job is done a second by so many copies on one GPU.
+/// The combined progress per second of this many copies on one GPU.
 fn throughput(workload: &str, copies: usize, sharing: Sharing) -> f64 {
     let mut lab = Lab::new("1xA100-40GB", "or-rr");
     lab.catalogue = Catalogue::shipped();
@@ -121,7 +121,7 @@ fn throughput(workload: &str, copies: usize, sharing: Sharing) -> f64 {
 /// Published: a small model gains 3 to 5 times with up to 7 copies, a large one nothing, and MPS is ahead of the other ways. (Published too:
 /// MIG is ahead of streams. Here it is behind for the smallest models, whose kernels a slice holds better than SMACT says.)
 #[test]
-fn small_models_gain_from_company_and_large_ones_do_not() {
+fn small_models_gain_from_sharing_and_large_ones_do_not() {
     let small = "resnet18_cifar100_bs32_20e";
     let [streams, mps, mig] = [Sharing::Streams, Sharing::Mps, Sharing::Mig(1)].map(|sharing| throughput(small, 7, sharing));
     assert!((3.0..5.5).contains(&streams) && (3.0..5.5).contains(&mps) && (2.5..5.5).contains(&mig), "{streams} {mps} {mig}");
@@ -134,7 +134,7 @@ fn small_models_gain_from_company_and_large_ones_do_not() {
 
 proptest! {
     #[test]
-    fn company_never_speeds_up_and_more_of_it_slows_down_more(pressures in prop::collection::vec(0.001..5.0_f64, 1..8), sensitivity in 0.01..2.0_f64) {
+    fn more_co_runners_never_speed_up_a_job(pressures in prop::collection::vec(0.001..5.0_f64, 1..8), sensitivity in 0.01..2.0_f64) {
         let model = InterferenceModel::shipped();
         let mut neighbours = Neighbours::default();
         let mut before = model.slowdown(sensitivity, neighbours, CollocationMode::Streams);

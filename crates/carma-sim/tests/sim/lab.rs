@@ -1,4 +1,4 @@
-//! Workloads of round numbers and a world without chance, for schedules worked out by hand.
+//! Workloads of round numbers and a simulation without randomness, for schedules computed by hand.
 
 use carma_core::{Preset, Rung, Seconds, Settings};
 use carma_sim::{
@@ -21,7 +21,7 @@ fn workloads() -> String {
     format!("[source]\nlab = \"made up\"\n{}", all.map(workload).concat())
 }
 
-/// A world to run traces in, all of it open to change.
+/// Everything that a simulation needs, with public fields.
 pub(crate) struct Lab {
     pub(crate) catalogue: Catalogue,
     pub(crate) interference: InterferenceModel,

@@ -16,7 +16,7 @@ fn bursts() -> Lab {
 }
 
 #[test]
-fn many_small_jobs_gain_by_gpus_that_may_be_switched_to_mps() {
+fn many_small_jobs_gain_from_a_switch_to_mps() {
     let mean = |lab: &Lab| {
         let run = lab.run();
         let taken = run.jobs.iter().map(|job| (job.ended.unwrap() - job.submitted).get());
@@ -34,7 +34,7 @@ fn behind_a_large_job(gpu: &str) -> Lab {
 }
 
 #[test]
-fn a_gpu_is_cut_for_small_jobs_that_wait_and_made_whole_for_a_large_one() {
+fn a_gpu_is_partitioned_for_small_jobs_and_joined_for_a_large_one() {
     // Cut in 20 s into 4 and 3 slices: 990 s of training take as long on 4 of 7, and 7/6 as long on 3. Made whole in another 20 s when both are free.
     let lab = behind_a_large_job("1xA100-40GB").job(1_500, "large");
     let run = allowing(lab, &[SharingMode::Streams, SharingMode::Mig]).run();
@@ -45,7 +45,7 @@ fn a_gpu_is_cut_for_small_jobs_that_wait_and_made_whole_for_a_large_one() {
 }
 
 #[test]
-fn a_gpu_that_cannot_be_cut_goes_on_as_it_is() {
+fn a_gpu_that_cannot_be_partitioned_continues() {
     let [plain, refused] =
         [&[][..], &[SharingMode::Streams, SharingMode::Mig]].map(|allowed| allowing(behind_a_large_job("1xV100-32GB"), allowed).run());
     // It is tried once, which takes 20 s, and not again.

@@ -1,4 +1,4 @@
-//! Power in the simulated world: limits slow GPUs down, and budgets are kept by what is measured.
+//! Power in the simulation: limits slow GPUs down, and budgets use the measured power.
 
 use carma_core::{PowerSettings, Seconds, Settings};
 use carma_sim::{Catalogue, Estimator, InterferenceModel, Knowledge, Run, Simulation, Trace, TraceJob, WorkloadId};
@@ -19,7 +19,7 @@ fn peak(run: &Run) -> f64 {
 }
 
 #[test]
-fn a_gpu_that_may_draw_half_above_idle_is_slower_by_a_quarter() {
+fn a_limit_of_half_the_power_above_idle_slows_by_a_quarter() {
     // 252 W on an A100 that idles at 52: of 200 W above idle 100 are left, and 0.5 to the power of 1 / 2.5 is 0.758.
     let run = lab("1xA100-40GB", PowerSettings { cap: Some(152.0), ..PowerSettings::default() }).job(0, "small").run();
     assert_eq!(spans(&run), [(0, 1316)], "10 s of start-up and 990 s of training at 0.758");
@@ -27,7 +27,7 @@ fn a_gpu_that_may_draw_half_above_idle_is_slower_by_a_quarter() {
 }
 
 #[test]
-fn a_budget_goes_by_what_is_measured_where_that_is_more_than_predicted() {
+fn a_budget_uses_the_measured_power_if_it_is_higher() {
     // From its counters the job should draw 107 W above idle; it draws 200.
     let budget = |budget| {
         lab("2xA100-40GB", PowerSettings { budget: Some(budget), ..PowerSettings::default() }).job(0, "small").job(100, "small").run()

@@ -80,7 +80,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_job_is_done_or_says_why_not(case in cases()) {
+    fn every_job_ends_or_has_a_reason(case in cases()) {
         let world = World::of(&case);
         let run = world.simulation(&case).run().unwrap();
         prop_assert_eq!(run.jobs.len(), world.trace.jobs.len());

@@ -25,7 +25,7 @@ fn the_shipped_constants_are_what_calibrate_makes_of_the_published_pairs() {
 
 /// The scheduler's own forecast knows counters and memory alone, and its constants were fitted to counters that are off by 30 %.
 #[test]
-fn the_schedulers_forecast_meets_published_pairs_to_a_tenth() {
+fn the_forecast_matches_published_pairs_within_ten_percent() {
     let data = need!(published_data());
     let open = |name: &str| File::open(data.join(name)).unwrap();
     let catalogue = Catalogue::from_solo(open("solo_a100_40gb.csv")).unwrap();

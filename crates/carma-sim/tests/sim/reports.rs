@@ -1,4 +1,4 @@
-//! Reports: what they look like, and that any input gives a whole file.
+//! Reports: their form, and that any input gives a complete file.
 
 mod fixed;
 
@@ -18,7 +18,7 @@ fn parse(text: &str) -> roxmltree::Document<'_> {
 }
 
 #[test]
-fn charts_look_as_they_should() {
+fn charts_match_their_snapshots() {
     for (name, content) in svgs(&comparison()) {
         // The style sheet is the same in all of them.
         let (head, rest) = content.split_once("<style>").unwrap();
@@ -31,7 +31,7 @@ fn charts_look_as_they_should() {
 }
 
 #[test]
-fn charts_have_the_names_of_what_they_show() {
+fn charts_have_names() {
     let names: Vec<String> = svgs(&comparison()).into_iter().map(|(name, _)| name).collect();
     let expected = [
         "bars.svg",
@@ -97,7 +97,7 @@ fn failed_jobs_have_a_column_only_where_there_are_any() {
 }
 
 #[test]
-fn a_comparison_of_nothing_is_still_a_page() {
+fn an_empty_comparison_is_a_page() {
     let empty = Comparison { contenders: Vec::new(), curves: Vec::new(), caveats: Vec::new(), jobs: 0, ..comparison() };
     parse(&html(&empty));
     let mut bare = comparison();

@@ -25,14 +25,14 @@ fn two_on_one_gpu_slow_each_other_down_while_both_train() {
 }
 
 #[test]
-fn mps_halves_what_the_lab_says_it_halves() {
+fn mps_halves_interference_as_configured() {
     // As above with 1.25 instead of 1.5: 50 + 950 x 1.25 = 1237.5.
     let lab = Lab { sharing: Sharing::Mps, ..Lab::new("1xA100-40GB", "magm").job(0, "small").job(0, "small") };
     assert_eq!(spans(&lab.run()), [(0, 1238), (40, 1278)]);
 }
 
 #[test]
-fn instances_keep_jobs_apart_and_give_each_its_slices() {
+fn instances_isolate_jobs_with_their_slices() {
     // On 3 of 7 slices a job that keeps half of the SMs busy takes 7/6 as long for its 990 s of training.
     let lab = Lab { sharing: Sharing::Mig(3), ..Lab::new("1xA100-40GB", "exclusive").job(0, "small").job(0, "small").job(0, "small") };
     assert_eq!(spans(&lab.run()), [(0, 1165), (0, 1165), (1165, 2330)]);
@@ -51,7 +51,7 @@ fn a_job_of_two_gpus_is_as_slow_as_its_slower_rank() {
 }
 
 #[test]
-fn who_asks_for_memory_that_is_not_there_dies_and_comes_back_alone() {
+fn a_job_without_enough_memory_fails_and_restarts_alone() {
     // The needs of jobs are unknown: 32 GiB are in use, 5 GiB are free, and 16 GiB are requested.
     let lab = Lab { knowledge: carma_sim::Knowledge::default(), ..Lab::new("1xA100-40GB", "or-magm").job(0, "large").job(0, "middle") };
     let run = lab.run();
@@ -65,14 +65,14 @@ fn who_asks_for_memory_that_is_not_there_dies_and_comes_back_alone() {
 }
 
 #[test]
-fn who_knows_its_need_waits_instead() {
+fn a_job_with_a_known_need_waits() {
     let run = Lab::new("1xA100-40GB", "magm").job(0, "large").job(0, "middle").run();
     assert_eq!(spans(&run), [(0, 1000), (1000, 2000)]);
     assert_eq!(run.summary().oom_attempts, 0);
 }
 
 #[test]
-fn memory_that_grows_late_takes_the_one_that_asks() {
+fn late_growth_fails_the_requesting_job() {
     // Half of the memory at once, the rest in two steps of 30 s. The first has 16 GiB at 10 s and 24 at 40 s, when the second is let in;
     // that takes 8 GiB at 50 s. At 70 s the first requests its last 8 GiB: 40 GiB would be more than processes can have.
     let mut lab = Lab::new("1xA100-40GB", "or-magm").job(0, "large").job(0, "middle");
@@ -87,7 +87,7 @@ fn memory_that_grows_late_takes_the_one_that_asks() {
 }
 
 #[test]
-fn a_stranger_slows_jobs_down_and_takes_memory() {
+fn a_foreign_process_slows_jobs_and_takes_memory() {
     let foreign = |text| Disturbance::foreign(text).unwrap();
     let slowed = Lab { disturbances: vec![foreign("gpu=0,memory=2000,smact=0.5")], ..Lab::new("1xA100-40GB", "magm").job(100, "small") };
     // 10 s of start-up, 990 s of training at 1 / 1.5.
@@ -98,7 +98,7 @@ fn a_stranger_slows_jobs_down_and_takes_memory() {
 }
 
 #[test]
-fn jobs_on_a_lost_gpu_begin_again_elsewhere() {
+fn jobs_of_a_lost_gpu_restart_elsewhere() {
     let loss = Disturbance::loss("gpu=0,from=300,until=5000").unwrap();
     let lab = Lab { disturbances: vec![loss], ..Lab::new("2xA100-40GB", "exclusive").job(0, "small").job(0, "small") };
     let run = lab.run();
@@ -107,7 +107,7 @@ fn jobs_on_a_lost_gpu_begin_again_elsewhere() {
 }
 
 #[test]
-fn a_job_that_fits_nowhere_ends_without_running_and_blocks_nobody() {
+fn a_job_that_fits_no_gpu_ends_and_blocks_no_job() {
     let run = Lab::new("1xA100-40GB", "magm").job(0, "twin").job(0, "small").run();
     assert!(run.jobs[0].attempts.is_empty());
     assert_ne!(run.jobs[0].outcome, Some(Outcome::Succeeded));

@@ -25,7 +25,7 @@ fn the_longest_goes_first_for_the_makespan_and_last_for_the_mean() {
 }
 
 #[test]
-fn the_same_search_finds_the_same() {
+fn a_search_is_deterministic() {
     let lab = one_long_job();
     let ends = |run: Run| run.jobs.into_iter().map(|job| job.ended).collect::<Vec<_>>();
     let [one, other] = [0, 1].map(|_| ends(lab.simulation().best_order(Aim::All, 30).unwrap()));
@@ -36,5 +36,5 @@ fn the_same_search_finds_the_same() {
 fn aims_are_named() {
     assert_eq!("p95-jct".parse(), Ok(Aim::P95Jct));
     let unknown = "speed".parse::<Aim>().unwrap_err();
-    assert_eq!(unknown.to_string(), "there is no aim \"speed\": give makespan, mean-jct, p95-jct or all");
+    assert_eq!(unknown.to_string(), "unknown aim \"speed\": give makespan, mean-jct, p95-jct or all");
 }

@@ -7,13 +7,13 @@ use crate::lab::{Lab, spans};
 
 fn with_time_slices(lab: Lab, length: f64) -> Lab {
     let mut lab = lab;
-    lab.settings.slots = Some(TimeSliceSettings { length: Some(length) });
+    lab.settings.time_slices = Some(TimeSliceSettings { length: Some(length) });
     lab.knowledge.checkpoint = 1.0;
     lab
 }
 
 #[test]
-fn two_jobs_take_turns_and_lose_nothing() {
+fn two_jobs_alternate_without_loss() {
     // Time slices of 400 s: 10 s of start-up and 390 s of training, then 10 s to write the checkpoint. Both have trained 780 s after two
     // time slices; the rest takes 10 s and 210 s.
     let run = with_time_slices(Lab::new("1xA100-40GB", "exclusive").job(0, "small").job(5, "small"), 400.0).run();

@@ -39,7 +39,7 @@ use self::programs::{control_groups, installed, munged, path};
 use crate::Missing;
 
 /// A state that a test waits for comes within this time, or the test fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STATE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running Slurm.
 #[derive(Debug)]
@@ -258,7 +258,7 @@ impl Cluster {
 fn wait_until(mut is_so: impl FnMut() -> bool, complaint: impl Fn() -> String) {
     let since = Instant::now();
     while !is_so() {
-        assert!(since.elapsed() < PATIENCE, "{}", complaint());
+        assert!(since.elapsed() < STATE_TIMEOUT, "{}", complaint());
         thread::sleep(Duration::from_millis(20));
     }
 }

@@ -1,4 +1,4 @@
-//! How a cluster of a test looks.
+//! The options of a test cluster.
 
 /// The nodes of a cluster, and what differs from the usual settings.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// So many nodes with so many GPUs each, with the other options as usual.
+    /// Nodes with this many GPUs each, and default options.
     pub fn of(nodes: usize, gpus: usize) -> Self {
         Self { nodes, gpus, ..Self::default() }
     }

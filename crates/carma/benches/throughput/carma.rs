@@ -50,7 +50,7 @@ impl Manager {
         until(Duration::from_millis(5), || client.status().unwrap().jobs == Counts::default());
     }
 
-    /// Ends it; jobs go on.
+    /// Stops it; jobs continue.
     pub(super) fn stop(&mut self) {
         if self.process.try_wait().unwrap().is_none() {
             self.client().shutdown(Shutdown::default()).unwrap();

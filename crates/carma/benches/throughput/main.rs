@@ -89,8 +89,8 @@ fn wait_for_marks(file: &Path, jobs: usize) {
 }
 
 fn until(pause: Duration, mut over: impl FnMut() -> bool) {
-    const PATIENCE: Duration = Duration::from_secs(600);
-    let end = Instant::now() + PATIENCE;
+    const TIMEOUT: Duration = Duration::from_secs(600);
+    let end = Instant::now() + TIMEOUT;
     while !over() {
         assert!(Instant::now() < end, "waited in vain");
         thread::sleep(pause);

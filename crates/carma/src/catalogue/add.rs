@@ -29,7 +29,7 @@ pub(super) fn add(file: &Path, to: &Path, output: &mut impl Write) -> Result<()>
     }
     let changed = catalogue.sources().iter().find(|(key, text)| known.get(*key).is_some_and(|before| before != *text));
     if let Some((key, _)) = changed {
-        bail!("{}: source {key:?} says something else than before: give yours another key", file.display());
+        bail!("{}: source {key:?} differs from the existing source of this name: use another key", file.display());
     }
     replace(to, &joined(&present, &added)?)?;
     Ok(writeln!(output, "{workloads} added to {}", to.display())?)
@@ -64,7 +64,7 @@ fn replace(file: &Path, text: &str) -> Result<()> {
     let context = || format!("cannot write {}", file.display());
     // Replaces the target of a link, not the link.
     let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let name = target.file_name().ok_or_else(|| anyhow!("{} is no file", file.display()))?.to_string_lossy().into_owned();
+    let name = target.file_name().ok_or_else(|| anyhow!("{} is not a file", file.display()))?.to_string_lossy().into_owned();
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned);
     fs::create_dir_all(&folder).with_context(context)?;
     let beside = folder.join(format!(".{name}.{}", std::process::id()));

@@ -42,8 +42,8 @@ impl CatalogueArguments {
 /// The workload with this name, or an error with similar names.
 pub(crate) fn find<'a>(catalogue: &'a Catalogue, name: &str) -> Result<&'a Workload> {
     catalogue.find(name).map(|id| catalogue.get(id)).ok_or_else(|| {
-        let suggestion = catalogue.nearest(name).map(|nearest| format!("; is it {nearest:?}?")).unwrap_or_default();
-        anyhow!("{name:?} is no workload of the catalogue{suggestion}")
+        let suggestion = catalogue.nearest(name).map(|nearest| format!("; did you mean {nearest:?}?")).unwrap_or_default();
+        anyhow!("{name:?} is not a workload of the catalogue{suggestion}")
     })
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
         Command::List { catalogue, json } => view::list(&catalogue.load()?, *json, output),
         Command::Show { name, catalogue, json } => view::show(&catalogue.load()?, name, *json, output),
         Command::Add { file, to } => {
-            let to = to.clone().or_else(own_file).ok_or_else(|| anyhow!("there is no home folder: name a catalogue by --to"))?;
+            let to = to.clone().or_else(own_file).ok_or_else(|| anyhow!("no home folder: give a catalogue file with --to"))?;
             add::add(file, &to, output)
         }
     }

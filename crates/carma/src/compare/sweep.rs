@@ -48,14 +48,14 @@ pub(super) fn with_setting(settings: &Settings, key: &str, value: Value) -> Resu
     let mut written = Value::try_from(settings)?;
     let mut place = &mut written;
     for part in key.split('.') {
-        let table = place.as_table_mut().with_context(|| format!("there is no setting {key}"))?;
+        let table = place.as_table_mut().with_context(|| format!("unknown setting {key}"))?;
         place = table.entry(part).or_insert_with(|| Value::Table(toml::Table::new()));
     }
     *place = value;
     let read = Configuration::parse(&toml::to_string(&written)?);
     let wrong = |mistakes: Vec<Mistake>| mistakes.into_iter().map(|mistake| mistake.text).collect::<Vec<_>>().join("\n");
     let Configuration { rules, manager, .. } = read.map_err(|mistakes| anyhow!(wrong(mistakes))).context(cannot)?;
-    ensure!(manager == ManagerConfig::default(), "{key} is a setting of the manager, not of decisions");
+    ensure!(manager == ManagerConfig::default(), "{key} is a setting of the manager, not of scheduling");
     Ok(rules)
 }
 
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn its_values_reach_the_settings() {
+    fn sweep_values_reach_the_settings() {
         let sweep: Sweep = "admission.margin=0:4096:512".parse().unwrap();
         let settings = sweep.apply(&Settings::default(), 1024.0).unwrap();
         assert_eq!(settings.check().unwrap().admission.margin.0, 1024);

@@ -49,8 +49,8 @@ pub(crate) struct ShowArguments {
 }
 
 /// A configuration in force: all values, and where they come from.
-struct InForce {
-    /// Where it is in force, in words.
+struct CurrentConfiguration {
+    /// Where it applies, as text.
     place: String,
     /// The file that it was read from.
     file: Option<PathBuf>,
@@ -59,7 +59,7 @@ struct InForce {
     sources: Sources,
 }
 
-impl InForce {
+impl CurrentConfiguration {
     fn new(place: String, file: Option<PathBuf>, configuration: &Configuration) -> Result<Self> {
         let rules = Settings::from(&configuration.rules.check()?);
         let sources = sources(&configuration.given, &configuration.rules)?;
@@ -68,7 +68,7 @@ impl InForce {
 
     fn in_manager(client: &mut Client) -> Result<Self> {
         let ConfigurationDetail { file, rules, manager, sources, .. } = client.configuration()?;
-        let place = format!("In force in the manager at {}; its file: {}", client.address(), file.display());
+        let place = format!("Values in force in the manager at {}; its file: {}", client.address(), file.display());
         Ok(Self { place, file: Some(file), rules, manager, sources })
     }
 
@@ -101,15 +101,15 @@ impl ConfigArguments {
     }
 
     /// The file's configuration, overridden by the flags.
-    fn in_force(&self) -> Result<InForce> {
+    fn in_force(&self) -> Result<CurrentConfiguration> {
         let mut configuration = self.rules.config.as_deref().map(read).transpose()?.unwrap_or_default();
         configuration.rules = self.settings()?;
         let flags = [("preset", self.rules.preset.is_some()), ("policy", self.policy.is_some())];
         for (key, _) in flags.into_iter().filter(|(_, given)| *given) {
             configuration.given.insert(key.to_owned(), Source::Flag(format!("--{key}")));
         }
-        let place = "Of the given file and flags; without these, carma config show prints what is in force".to_owned();
-        InForce::new(place, self.rules.config.clone(), &configuration)
+        let place = "Values of the given file and flags. Without these, carma config show prints the values in force".to_owned();
+        CurrentConfiguration::new(place, self.rules.config.clone(), &configuration)
     }
 
     /// Like [`RuleArguments::settings`], with the policy.
@@ -122,7 +122,7 @@ impl ConfigArguments {
 }
 
 fn read(file: &Path) -> Result<Configuration> {
-    ensure!(file.exists(), "there is no file {}", file.display());
+    ensure!(file.exists(), "there is not a file {}", file.display());
     Ok(Configuration::read(file)?)
 }
 
@@ -132,8 +132,8 @@ pub(crate) fn show(arguments: &ShowArguments, output: &mut impl Write) -> Result
         arguments.rules.in_force()?
     } else {
         match arguments.manager.connect() {
-            Ok(mut client) => InForce::in_manager(&mut client)?,
-            Err(ClientError::NoManager(_)) => InForce::without_manager()?,
+            Ok(mut client) => CurrentConfiguration::in_manager(&mut client)?,
+            Err(ClientError::NoManager(_)) => CurrentConfiguration::without_manager()?,
             Err(error) => return Err(error.into()),
         }
     };

@@ -7,10 +7,10 @@ use carma_manager::configuration::{ManagerConfig, Source};
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::InForce;
+use super::CurrentConfiguration;
 
 /// The whole configuration as a file.
-pub(super) fn file(in_force: &InForce) -> anyhow::Result<String> {
+pub(super) fn file(in_force: &CurrentConfiguration) -> anyhow::Result<String> {
     let mut text = format!("# {}.\n", in_force.place);
     section(&mut text, in_force, "", Settings::KEYS, &values(&in_force.rules)?)?;
     writeln!(text, "\n# Settings of the manager itself.")?;
@@ -19,7 +19,7 @@ pub(super) fn file(in_force: &InForce) -> anyhow::Result<String> {
 }
 
 /// Where the value of a key comes from.
-fn source(in_force: &InForce, key: &str) -> String {
+fn source(in_force: &CurrentConfiguration, key: &str) -> String {
     match (in_force.sources.get(key), &in_force.file) {
         (Some(Source::Line(line)), Some(file)) => format!("{}:{line}", file.display()),
         (Some(source), _) => source.to_string(),
@@ -49,7 +49,7 @@ pub(super) fn values(settings: &impl Serialize) -> anyhow::Result<Table> {
     Ok(Table::try_from(settings)?.into_iter().map(|(key, value)| (key, whole(value))).collect())
 }
 
-fn section(text: &mut String, in_force: &InForce, name: &str, keys: &[KeyInfo], values: &Table) -> anyhow::Result<()> {
+fn section(text: &mut String, in_force: &CurrentConfiguration, name: &str, keys: &[KeyInfo], values: &Table) -> anyhow::Result<()> {
     if !name.is_empty() {
         writeln!(text, "[{name}]")?;
     }

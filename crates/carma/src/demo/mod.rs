@@ -164,7 +164,7 @@ fn follow(updates: &Receiver<(usize, RunUpdate)>, screen: &mut Screen<'_, impl W
                 screen.draw()?;
                 next = Instant::now() + FRAME;
             }
-            Err(RecvTimeoutError::Disconnected) => bail!("both runs ended without a result"),
+            Err(RecvTimeoutError::Disconnected) => bail!("the runs ended without a result"),
         }
         if stopped.load(Ordering::Relaxed) {
             screen.clear()?;

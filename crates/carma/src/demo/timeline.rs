@@ -11,7 +11,7 @@ pub(super) struct Timeline {
     /// By time, then in the order of arrival.
     held: BTreeMap<(Elapsed, u64), String>,
     arrived: u64,
-    /// Time up to which each run has reported everything; unset: it has not begun.
+    /// Time up to which each run has reported everything; unset: it has not started.
     complete: [Option<Elapsed>; 2],
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_in_order_of_time_whichever_run_reports_first() {
+    fn lines_are_sorted_by_time() {
         let mut timeline = Timeline::default();
         timeline.add(5_000, "exclusive, 5 s".to_owned());
         timeline.add(9_000, "exclusive, 9 s".to_owned());

@@ -95,11 +95,11 @@ fn without_driver(why: &str, cards: usize) -> Vec<Finding> {
     // The error about a driver updated under its library already names the remedy.
     let install = if why.contains("restart") { None } else { Some(INSTALL) };
     let driver = match cards {
-        0 => finding(Health::Note, format!("this machine has no NVIDIA GPU ({why}), so no jobs can be run on one here"), None),
-        1 => finding(Health::Missing, format!("there is an NVIDIA card, and its driver does not work: {why}"), install),
-        several => finding(Health::Missing, format!("there are {several} NVIDIA cards, and their driver does not work: {why}"), install),
+        0 => finding(Health::Note, format!("this machine has no NVIDIA GPU ({why}): jobs with GPUs cannot run here"), None),
+        1 => finding(Health::Missing, format!("an NVIDIA card is present, but its driver does not work: {why}"), install),
+        several => finding(Health::Missing, format!("{several} NVIDIA cards are present, but their driver does not work: {why}"), install),
     };
-    let emulated = "estimates, the simulator and emulated GPUs work all the same";
+    let emulated = "estimates, the simulator and emulated GPUs work without it";
     vec![driver, finding(Health::Ok, emulated, Some("carma emu up"))]
 }
 
@@ -109,14 +109,14 @@ fn about_driver(world: &World, inventory: &Inventory) -> Vec<Finding> {
         // It added memory without the driver's reserve, and process lists by instance.
         Some(major) if major < 510 => finding(
             Health::Missing,
-            format!("driver {driver} is too old: memory and processes cannot be read as they should"),
+            format!("driver {driver} is too old: memory and processes cannot be read completely"),
             Some("install driver 510 or later"),
         ),
         _ => finding(Health::Ok, format!("driver {driver} with CUDA {cuda}"), None),
     };
     let world = match world {
         World::Real => None,
-        World::Emulated(_) => Some(finding(Health::Note, format!("these are {world}, not real ones"), Some("carma emu down"))),
+        World::Emulated(_) => Some(finding(Health::Note, format!("these GPUs are not real: {world}"), Some("carma emu down"))),
     };
     std::iter::once(version).chain(world).collect()
 }
@@ -129,10 +129,8 @@ fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
     all.extend(inventory.exclusions().into_iter().map(|exclusion| finding(Health::Note, exclusion, None)));
     let without_persistence = inventory.gpus.iter().filter(|gpu| gpu.persistence == Some(false)).count();
     if without_persistence > 0 {
-        let says = format!(
-            "persistence mode is off on {without_persistence} of {} GPUs: the first job after a pause starts slowly",
-            inventory.gpus.len()
-        );
+        let says =
+            format!("persistence mode is off on {without_persistence} of {} GPUs: jobs start slowly after a pause", inventory.gpus.len());
         all.push(finding(Health::Note, says, Some("nvidia-smi -pm 1")));
     }
     all
@@ -153,7 +151,7 @@ fn about_source(source: &SourceReport) -> Finding {
     let health = match (&source.state, source.source) {
         (SourceState::Used(gpus), Source::UtilisationOnly) => {
             let those = if *gpus == 1 { "1 GPU is".to_owned() } else { format!("{gpus} GPUs are") };
-            let says = format!("{those} judged by utilisation alone: SMACT, SMOCC and DRAMA are not measured there");
+            let says = format!("{those} assessed by utilisation only: SMACT, SMOCC and DRAMA are not measured");
             return finding(Health::Note, says, None);
         }
         (SourceState::Absent(_), _) => Health::Note,
@@ -179,7 +177,7 @@ fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {
     let version_3 = facts.mps_version_3.then(|| {
         finding(
             Health::Note,
-            "this driver has MPS v3 (named servers, namespaces): CARMA uses the MPS of before, which works beside it",
+            "this driver has MPS v3 (named servers, namespaces): CARMA uses the former MPS, which this driver still supports",
             None,
         )
     });
@@ -194,7 +192,7 @@ fn about_memory_limits(facts: &Facts) -> Finding {
         None => finding(Health::Ok, "the driver limits the GPU memory of jobs (enforce.memory)", None),
         Some(why) => {
             let fix = matches!(why, CannotLimit::NotRoot | CannotLimit::NoGroups).then_some("carma service install, as root");
-            finding(Health::Note, format!("outside MPS and MIG, reserved GPU memory is not enforced: that {why}"), fix)
+            finding(Health::Note, format!("outside MPS and MIG, reserved GPU memory is not enforced: enforcement {why}"), fix)
         }
     }
 }
@@ -278,7 +276,7 @@ mod tests {
             warnings: Vec::new(),
         };
         assert!(lines(&without(0))[0].starts_with("Note: this machine has no NVIDIA GPU (there is no NVIDIA driver)"));
-        assert!(lines(&without(2))[0].starts_with("Missing: there are 2 NVIDIA cards, and their driver does not work"));
+        assert!(lines(&without(2))[0].starts_with("Missing: 2 NVIDIA cards are present, but their driver does not work"));
         assert!(lines(&without(1))[0].contains("-> apt install nvidia-driver"));
         assert!(lines(&without(0))[1].ends_with("-> carma emu up"));
     }
@@ -309,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_driver_and_a_silent_gpu_are_named() {
+    fn old_drivers_and_silent_gpus_are_reported() {
         let mut facts = facts(
             "470.82.01",
             vec![gpu(0, "Tesla V100-SXM2-32GB")],

@@ -84,7 +84,7 @@ fn about_mismatch(mismatch: &Mismatch, state: &Path) -> Finding {
                 FolderState::NeverStarted => ("it never started", "restart the manager: it launches the attempt"),
                 FolderState::Ended => ("it has ended", "start the manager, or restart it: it records the end"),
                 FolderState::Lost => ("its supervisors are gone", "start the manager, or restart it: it records that the attempt is lost"),
-                FolderState::Supervised => ("it runs", "nothing is to be done"),
+                FolderState::Supervised => ("it runs", "no action is needed"),
             };
             finding(Health::Note, format!("{attempt} runs according to the store, but {says}"), Some(fix))
         }
@@ -96,7 +96,7 @@ fn about_mismatch(mismatch: &Mismatch, state: &Path) -> Finding {
         Mismatch::UnknownJob { folder, runs } => {
             let (says, fix) = if *runs {
                 (
-                    "belongs to no job in the store, and an attempt runs there",
+                    "belongs to no job in the store, but an attempt runs in it",
                     "wait for its end and keep its files: a manager ends it and removes the folder",
                 )
             } else {

@@ -123,7 +123,7 @@ pub(super) struct Calls {
 
 fn call_name(text: &str) -> Result<String, String> {
     let plain = text.starts_with("nvml") && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    plain.then(|| text.to_owned()).ok_or_else(|| "calls of the driver begin with nvml".to_owned())
+    plain.then(|| text.to_owned()).ok_or_else(|| "driver calls start with nvml".to_owned())
 }
 
 /// Injects the fault and prints a confirmation.
@@ -146,7 +146,7 @@ pub(super) fn run(command: &Command, machine: &Machine, output: &mut impl Write)
         Command::Back(OneGpu { gpu }) => {
             let gpu = find(gpu)?;
             machine.with(|state| fault::recover_gpu(state, gpu))?;
-            format!("GPU {gpu} is there again")
+            format!("GPU {gpu} is available again")
         }
         Command::Xid { gpu: OneGpu { gpu }, code, pid } => inject(Fault::Xid { gpu: find(gpu)?, code: *code, pid: *pid })?,
         Command::Ecc { gpu: OneGpu { gpu }, corrected, uncorrected, count } => {
@@ -168,7 +168,7 @@ pub(super) fn run(command: &Command, machine: &Machine, output: &mut impl Write)
         Command::Clear { gpu } => {
             let gpu = gpu.as_deref().map(find).transpose()?;
             machine.with(|state| fault::clear(state, gpu))?;
-            gpu.map_or_else(|| "all GPUs are mended".to_owned(), |gpu| format!("GPU {gpu} is mended"))
+            gpu.map_or_else(|| "all faults are cleared".to_owned(), |gpu| format!("the faults of GPU {gpu} are cleared"))
         }
         Command::List => {
             let active = machine.with(|state| Fault::active(state))?;

@@ -34,8 +34,10 @@ pub(super) struct UpArguments {
 
 fn servers(text: &str) -> Result<Servers, String> {
     text.parse().map_err(|error: ServersError| match error {
-        ServersError::Form(_) => format!("{text:?} describes no server: write 4xA100-40GB; `carma emu kinds` lists the kinds of GPUs"),
-        ServersError::UnknownGpu(kind) => format!("there is no GPU type {kind:?}: `carma emu kinds` lists those there are"),
+        ServersError::Form(_) => {
+            format!("{text:?} is not a server description: write 4xA100-40GB; `carma emu kinds` lists the kinds of GPUs")
+        }
+        ServersError::UnknownGpu(kind) => format!("unknown GPU type {kind:?}: `carma emu kinds` lists all"),
         error @ ServersError::TooMany(_) => error.to_string(),
     })
 }

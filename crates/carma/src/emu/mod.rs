@@ -74,7 +74,7 @@ enum Command {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let folder = arguments.folder.clone().unwrap_or_else(Machine::default_folder);
     // Readers of the path may be in another folder.
-    let folder = std::path::absolute(&folder).with_context(|| format!("{} is no folder", folder.display()))?;
+    let folder = std::path::absolute(&folder).with_context(|| format!("{} is not a folder", folder.display()))?;
     let open = || Machine::open(&folder);
     match &arguments.command {
         Command::Up(up) => machine::up(up, &folder),

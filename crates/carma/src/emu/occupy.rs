@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, machine: &Machine) -> Result<()> {
     let place = machine.with(|state| {
         let gpu = find_gpu(state, gpu)?;
         let place = state.places().into_iter().find(|place| place.gpu == gpu);
-        place.with_context(|| format!("GPU {gpu} is cut into instances, and there is none to run on"))
+        place.with_context(|| format!("GPU {gpu} is partitioned into instances, and there is none to run on"))
     })??;
     let smocc = Fraction::clamped(smact.get() / 2.0);
     let profile = RankProfile { peak: MiB(memory >> 20), smact: *smact, smocc, drama: Fraction::ZERO, utilisation: *smact, power: None };

@@ -7,7 +7,7 @@ use carma_estimate::gpu::Gpu;
 use carma_format::thousands;
 use serde_json::{Value, json};
 
-use super::{Answered, Subject, answer};
+use super::{EstimatorAnswer, Subject, answer};
 use crate::manager::write_json;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -60,7 +60,7 @@ fn fit(subject: &Subject, gpu: &'static Gpu) -> Result<Fit> {
     let stack = subject.stack_on(gpu);
     let mut question = subject.question();
     (question.stack, question.gpu) = (&stack, Some(gpu.bytes()));
-    let Answered { estimator, result, .. } = answer(subject.best_estimator(), &question);
+    let EstimatorAnswer { estimator, result, .. } = answer(subject.best_estimator(), &question);
     let (found, upper) = result.map_err(|reason| anyhow::anyhow!("{estimator} {reason}"))?;
     let verdict = match (found.out_of_memory, upper > gpu.bytes()) {
         (true, _) => Verdict::No,

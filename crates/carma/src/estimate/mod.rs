@@ -14,7 +14,7 @@ use carma_estimate::estimators::Estimator;
 use carma_estimate::gpu::Gpu;
 use clap::Args;
 
-pub(crate) use answer::{Answered, answer};
+pub(crate) use answer::{EstimatorAnswer, answer};
 pub(crate) use fits::Precision;
 pub(crate) use subject::{Subject, SubjectArguments, read_recording};
 pub(crate) use training::{MachineArguments, TrainingArguments};
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     }
     let question = subject.question();
     if arguments.all {
-        let answers: Vec<Answered> = Estimator::ALL.into_iter().map(|estimator| answer(estimator, &question)).collect();
+        let answers: Vec<EstimatorAnswer> = Estimator::ALL.into_iter().map(|estimator| answer(estimator, &question)).collect();
         let show = if arguments.json { view::json_of_all } else { view::all };
         return show(&subject, &question, &answers, output);
     }

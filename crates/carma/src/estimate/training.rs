@@ -77,7 +77,7 @@ impl TrainingArguments {
     }
 }
 
-/// What it runs on, and how sure the answer shall be.
+/// The GPU, and the confidence of the upper bound.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct MachineArguments {

@@ -9,14 +9,14 @@ use carma_estimate::parse::Description;
 use carma_estimate::utilisation::{Estimated, Utilisation};
 use serde_json::{Value, json};
 
-use super::{Answered, Subject};
+use super::{EstimatorAnswer, Subject};
 use crate::manager::write_json;
 use carma_format::{thousands, wrapped};
 
 const MIB: f64 = (1 << 20) as f64;
 
 /// One answer with a breakdown of the memory.
-pub(super) fn one(subject: &Subject, question: &Question<'_>, answered: &Answered, output: &mut impl Write) -> Result<()> {
+pub(super) fn one(subject: &Subject, question: &Question<'_>, answered: &EstimatorAnswer, output: &mut impl Write) -> Result<()> {
     let Ok((answer, upper)) = answered.result else { return Ok(()) };
     heading(subject, output)?;
     let sure = question.confidence * 100.0;
@@ -32,7 +32,7 @@ pub(super) fn one(subject: &Subject, question: &Question<'_>, answered: &Answere
 }
 
 /// All answers, one per line.
-pub(super) fn all(subject: &Subject, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
+pub(super) fn all(subject: &Subject, question: &Question<'_>, answers: &[EstimatorAnswer], output: &mut impl Write) -> Result<()> {
     heading(subject, output)?;
     let sure = format!("{} %", question.confidence * 100.0);
     writeln!(output, "\n{:<22}{:>9} {sure:>9}  by", "estimator", "MiB")?;
@@ -113,7 +113,7 @@ fn mib(bytes: u64) -> String {
     thousands((bytes as f64 / MIB).round() as usize)
 }
 
-fn value(answered: &Answered) -> Value {
+fn value(answered: &EstimatorAnswer) -> Value {
     let took = answered.took.as_secs_f64();
     match &answered.result {
         Ok((answer, upper)) => {
@@ -147,7 +147,7 @@ fn facts(subject: &Subject, question: &Question<'_>) -> Value {
     })
 }
 
-pub(super) fn json(subject: &Subject, question: &Question<'_>, answered: &Answered, output: &mut impl Write) -> Result<()> {
+pub(super) fn json(subject: &Subject, question: &Question<'_>, answered: &EstimatorAnswer, output: &mut impl Write) -> Result<()> {
     let mut object = facts(subject, question);
     if let (Some(object), Value::Object(answer)) = (object.as_object_mut(), value(answered)) {
         object.extend(answer);
@@ -155,7 +155,7 @@ pub(super) fn json(subject: &Subject, question: &Question<'_>, answered: &Answer
     write_json(&object, output)
 }
 
-pub(super) fn json_of_all(subject: &Subject, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
+pub(super) fn json_of_all(subject: &Subject, question: &Question<'_>, answers: &[EstimatorAnswer], output: &mut impl Write) -> Result<()> {
     let mut object = facts(subject, question);
     if let Some(object) = object.as_object_mut() {
         object.insert("estimates".to_owned(), answers.iter().map(value).collect());

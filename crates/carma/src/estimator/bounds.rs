@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
             let evaluated = match evaluate_rows(&arguments.rows, estimator, file, &rows) {
                 Ok(evaluated) => evaluated,
                 Err(reason) => {
-                    eprintln!("carma: {estimator} has nothing to say of {}: {reason:#}", file.display());
+                    eprintln!("carma: {estimator} has no estimate for {}: {reason:#}", file.display());
                     continue;
                 }
             };
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 fn others(arguments: &Arguments) -> Result<Vec<Record>> {
     let Ok(text) = fs::read_to_string(&arguments.output) else { return Ok(Vec::new()) };
     let mut records: Vec<Record> =
-        serde_json::from_str(&text).with_context(|| format!("{} is no file of records", arguments.output.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} is not a file of records", arguments.output.display()))?;
     records.retain(|record| !arguments.estimators.contains(&record.estimator));
     Ok(records)
 }

@@ -83,7 +83,7 @@ impl PythonWorker {
             self.running = None;
             bail!("{} ended: does it have PyTorch? (make torch sets it up, --python names another)", self.package.interpreter().display());
         }
-        serde_json::from_str(&line).context("the Python process answered what is no JSON")
+        serde_json::from_str(&line).context("the Python process did not answer in JSON")
     }
 }
 

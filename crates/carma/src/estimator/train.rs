@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     // Few Transformers have been measured: most training data of the classifiers is generated, and labelled by the static estimator.
     rows.extend(with_spinner("drawing networks", replayed_transformers));
     let bar = bar(0, "training");
-    let files = train_all(&rows, arguments.seed, &|all| bar.step_of(all)).context("the weights cannot be written down");
+    let files = train_all(&rows, arguments.seed, &|all| bar.step_of(all)).context("the weights cannot be written");
     drop(bar);
     let files = files?;
     if files.is_empty() {

@@ -46,7 +46,7 @@ pub(crate) fn choose<'a>(inventory: &'a Inventory, name: &str) -> Result<&'a Gpu
     let left_out = |gpu: &&LeftOut| name.parse() == Ok(gpu.index) || gpu.uuid.as_ref().is_some_and(|uuid| is_meant(gpu.index, uuid));
     inventory.gpus.iter().find(|gpu| is_meant(gpu.index, &gpu.uuid)).with_context(|| match inventory.left_out.iter().find(left_out) {
         Some(gpu) => format!("GPU {} is not used: {}", gpu.index, gpu.reason),
-        None => format!("there is no GPU {name}: `carma gpus` lists those there are"),
+        None => format!("GPU {name} does not exist: `carma gpus` lists all"),
     })
 }
 

@@ -112,7 +112,7 @@ pub(crate) struct PartReport {
 pub(crate) struct DeviceReport {
     /// Why it has no data.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) trouble: Option<String>,
+    pub(crate) problem: Option<String>,
     pub(crate) memory_used: Option<MiB>,
     pub(crate) utilisation: Option<Fraction>,
     pub(crate) power: Option<Watts>,
@@ -146,7 +146,7 @@ impl DeviceReport {
     pub(crate) fn new(reading: Result<Reading, impl ToString>, counters: Option<Counters>, owners: &mut Owners) -> Self {
         match reading {
             Ok(reading) => Self {
-                trouble: None,
+                problem: None,
                 memory_used: Some(reading.memory_used),
                 utilisation: reading.utilisation,
                 power: reading.power,
@@ -159,7 +159,7 @@ impl DeviceReport {
                 processes: reading.processes.iter().map(|process| ProcessReport::new(process, owners)).collect(),
             },
             Err(error) => Self {
-                trouble: Some(error.to_string()),
+                problem: Some(error.to_string()),
                 memory_used: None,
                 utilisation: None,
                 power: None,

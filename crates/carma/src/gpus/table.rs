@@ -43,8 +43,8 @@ fn write_local(report: &Report, output: &mut impl Write) -> io::Result<()> {
 
 fn write_gpu(gpu: &GpuReport, columns: &Columns, output: &mut impl Write) -> io::Result<()> {
     let name = short(&gpu.gpu.name);
-    if let Some(trouble) = &gpu.state.trouble {
-        writeln!(output, "{:>3}  {:<16}  {}", gpu.gpu.index, shortened(name, 16), shortened(trouble, WIDTH - 23))?;
+    if let Some(problem) = &gpu.state.problem {
+        writeln!(output, "{:>3}  {:<16}  {}", gpu.gpu.index, shortened(name, 16), shortened(problem, WIDTH - 23))?;
         return write_notes(gpu, output);
     }
     let power = |watts: Option<carma_core::Watts>| watts.map_or_else(|| "-".to_owned(), |watts| format!("{:.0}", watts.0));
@@ -67,13 +67,13 @@ fn write_gpu(gpu: &GpuReport, columns: &Columns, output: &mut impl Write) -> io:
         write_processes(&gpu.state.processes, 5, output)?;
     }
     for tenant in &gpu.limited {
-        let text = format!("     job {}: {} reserved{}", tenant.attempt.job.0, tenant.promised, limits(tenant));
+        let text = format!("     job {}: {} reserved{}", tenant.attempt.job.0, tenant.reserved, limits(tenant));
         writeln!(output, "{}", shortened(&text, WIDTH))?;
     }
     write_notes(gpu, output)
 }
 
-/// What a job borrows and may have, behind what is reserved for it.
+/// The memory that a job borrows, and its limit, after its reserved memory.
 pub(super) fn limits(tenant: &GpuTenant) -> String {
     let borrowed = tenant.borrowed.map_or_else(String::new, |borrowed| format!(", {borrowed} borrowed"));
     let limit = tenant.limit.map_or_else(String::new, |limit| format!(", {limit} at most"));

@@ -17,7 +17,7 @@ use super::table::throttled;
 /// A source needs two samples for its first counters.
 const FIRST_COUNTERS: Duration = Duration::from_millis(2500);
 /// Drivers keep less memory than this for contexts without any process.
-const NOTEWORTHY: MiB = MiB(1024);
+const MIN_REPORTED: MiB = MiB(1024);
 
 /// Everything that is sampled.
 pub(super) struct View {
@@ -150,7 +150,7 @@ impl View {
         let errors =
             state.uncorrected.filter(|errors| *errors > 0).map(|errors| format!("{errors} errors in its memory could not be corrected"));
         let throttled = throttled(&state.throttling);
-        let leaked = state.unaccounted.filter(|memory| *memory >= NOTEWORTHY).map(|memory| format!("{memory} belong to no process"));
+        let leaked = state.unaccounted.filter(|memory| *memory >= MIN_REPORTED).map(|memory| format!("{memory} belong to no process"));
         let incident = self.incidents.get(&gpu.uuid).map(|(when, what)| format!("{what}, {} s ago", when.elapsed().as_secs()));
         let parts = gpu.usable_instances.as_ref().map(|_| format!("its other MIG instances are {}", Exclusion::NotVisible));
         [throttled, errors, leaked, incident, parts].into_iter().flatten().collect()

@@ -68,13 +68,13 @@ pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Re
     let queue = client.whole_queue(Some(arguments.user.unwrap_or_else(current_user)))?.jobs;
     let (chosen, others): (Vec<QueueRow>, Vec<QueueRow>) = queue.into_iter().partition(|job| arguments.chooses(job));
     if chosen.is_empty() {
-        eprintln!("carma: there is no such job");
+        eprintln!("carma: no such job");
     }
     if !arguments.yes && !chosen.is_empty() && stdin().is_terminal() {
         eprint!("carma: end {}? [y/N] ", count(chosen.len(), "job"));
         let mut answer = String::new();
         stdin().read_line(&mut answer)?;
-        ensure!(matches!(answer.trim(), "y" | "Y" | "yes"), "nothing was ended");
+        ensure!(matches!(answer.trim(), "y" | "Y" | "yes"), "no job was cancelled");
     }
     // Cancelling an array affects all its jobs; those that had already ended are not ours.
     let ours: BTreeSet<JobId> = chosen.iter().map(|job| job.id).collect();
@@ -192,7 +192,7 @@ mod tests {
         let done = ActionResult { done: vec![JobId(3), JobId(4)], ..ActionResult::default() };
         let mut output = Vec::new();
         report(&done, &JobAction::Cancel, false, &mut output).unwrap();
-        let refused = ActionFailure { job: JobId(5), reason: "a job that is done cannot be held".to_owned() };
+        let refused = ActionFailure { job: JobId(5), reason: "the job is done and cannot be held".to_owned() };
         let error =
             report(&ActionResult { not_done: vec![refused], ..ActionResult::default() }, &JobAction::Hold, false, &mut output).unwrap_err();
         assert_eq!((String::from_utf8(output).unwrap().as_str(), error.to_string().as_str()), ("cancelled jobs 3-4\n", "job 5 not held"));

@@ -37,26 +37,26 @@ pub(crate) fn attach(mut client: Client, job: JobLabel) -> Result<ExitCode> {
     let on_wait = |client: &mut Client| {
         let why = client.why(&name).map_or_else(|_| format!("{job} waits"), |why| why.text);
         eprintln!("carma: {}", printable(why.lines().next().unwrap_or_default()));
-        eprintln!("carma: Ctrl-C leaves it waiting; `carma attach {name}` comes back, `carma cancel {name}` ends it");
+        eprintln!("carma: Ctrl-C leaves the job in the queue; `carma attach {name}` attaches again, `carma cancel {name}` cancels it");
     };
     let detail = until_started(&mut client, job.job, 1, on_wait)?;
     if detail.outcome().is_none() {
-        eprintln!("carma: {job} runs; ~. at the beginning of a line leaves it running");
+        eprintln!("carma: {job} runs; type ~. at the beginning of a line to detach");
         let left = match terminal::attach(client.another()?.terminal(&name)?, stdin(), stdout())? {
             AttachOutcome::Ended(_) => None,
             AttachOutcome::Detached => Some(ExitCode::SUCCESS),
             AttachOutcome::TakenOver => {
-                eprintln!("carma: another terminal took over");
+                eprintln!("carma: another terminal has attached");
                 Some(ExitCode::SUCCESS)
             }
             AttachOutcome::Signalled(signal) => Some(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))),
             AttachOutcome::Lost => {
-                eprintln!("carma: the terminal is gone: the manager or the job's supervisor ended");
+                eprintln!("carma: the terminal was closed: the manager or the job's supervisor ended");
                 Some(ExitCode::FAILURE)
             }
         };
         if let Some(code) = left {
-            eprintln!("carma: `carma attach {name}` comes back to {job} while it runs");
+            eprintln!("carma: `carma attach {name}` attaches to {job} again while it runs");
             return Ok(code);
         }
     }

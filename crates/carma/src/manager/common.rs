@@ -127,7 +127,7 @@ pub(crate) fn user(text: &str) -> Result<UserId, String> {
         return Ok(UserId(number));
     }
     let found = nix::unistd::User::from_name(text).map_err(|error| error.to_string())?;
-    found.map(|user| UserId(user.uid.as_raw())).ok_or_else(|| "there is no such user here".to_owned())
+    found.map(|user| UserId(user.uid.as_raw())).ok_or_else(|| "unknown user".to_owned())
 }
 
 /// A time as the user writes it.
@@ -165,7 +165,7 @@ impl Moment {
 impl FromStr for Moment {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let form = || "give how long ago, as in 7d, 12h or 30m, or a date as in 2027-01-31".to_owned();
+        let form = || "give a time before now, such as 7d, 12h or 30m, or a date such as 2027-01-31".to_owned();
         Self::parse(text, &TimeZone::system()).ok_or_else(form)
     }
 }

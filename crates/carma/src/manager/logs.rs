@@ -90,7 +90,7 @@ fn print(client: &mut Client, job: &str, query: LogQuery, output: &mut impl Writ
     let mut log = client.logs(job, query)?;
     let mut buffer = vec![0; 64 << 10];
     loop {
-        match log.read(&mut buffer).context("the log broke off")? {
+        match log.read(&mut buffer).context("the log was interrupted")? {
             0 => return Ok(output.flush()?),
             length => output.write_all(&buffer[..length])?,
         }

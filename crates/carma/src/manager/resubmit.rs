@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// The jobs.
     #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
-    /// Of an array, only jobs that did not succeed.
+    /// Only jobs of an array that did not succeed.
     #[arg(long)]
     failed: bool,
     #[command(flatten)]

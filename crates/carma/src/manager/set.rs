@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_needed_and_a_limit_is_slurms_or_none() {
+    fn a_change_is_required_and_limits_have_slurm_forms() {
         let read = |flags: &[&str]| Line::try_parse_from([&["set", "12"], flags].concat()).map(|line| line.arguments);
         assert!(read(&[]).unwrap_err().to_string().contains("--priority <PRIORITY>|--time <LIMIT>"));
         let limits = ["90", "none", "unlimited"].map(|limit| read(&["--time", limit]).unwrap().time);

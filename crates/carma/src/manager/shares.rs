@@ -10,10 +10,10 @@ use carma_format::{left, right, write_table};
 
 pub(super) const HELP: &str = "\
 With queue.fair_share, users and groups take turns: among jobs of equal priority, \
-the group with the lowest STANDS is next, and in it the user with the lowest STANDS. \
-HAD is the past use in GPU hours; older use counts less. DUE is the predicted rest of \
-the running jobs. STANDS is (HAD + DUE) / share. NOW is the number of GPUs in use.\n\n\
-Examples:\n  carma shares\n  carma shares --json | jq '.[] | [.uid, .standing]'";
+the group with the lowest RATIO is next, and in it the user with the lowest RATIO. \
+PAST is the past use in GPU hours; older use counts less. REST is the predicted rest \
+of the running jobs. RATIO is (PAST + REST) / SHARE. GPUS is the number of GPUs in use.\n\n\
+Examples:\n  carma shares\n  carma shares --json | jq '.[] | [.uid, .usage_per_share]'";
 
 pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
     let shares = arguments.manager.connect()?.shares()?;
@@ -34,23 +34,23 @@ fn table(shares: &[ShareRow], output: &mut impl Write) -> Result<()> {
             share.share.to_string(),
             hours(share.gpu_seconds),
             hours(share.committed),
-            hours(share.standing),
+            hours(share.usage_per_share),
             format!("{:.1}", share.gpus),
             share.group.clone(),
             share.group_share.to_string(),
-            hours(share.group_standing),
+            hours(share.group_usage_per_share),
         ]
     };
     let columns = [
         left("USER", 12),
         right("SHARE", 6),
-        right("HAD", 8),
-        right("DUE", 7),
-        right("STANDS", 8),
-        right("NOW", 6),
+        right("PAST", 8),
+        right("REST", 7),
+        right("RATIO", 8),
+        right("GPUS", 6),
         left("GROUP", 10),
         right("SHARE", 6),
-        right("STANDS", 8),
+        right("RATIO", 8),
     ];
     Ok(write_table(columns, &shares.iter().map(row).collect::<Vec<_>>(), output)?)
 }
@@ -60,8 +60,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_next_is_seen_at_a_glance() {
-        let row = |uid, gid, gpu_seconds, standing| ShareRow {
+    fn the_next_user_is_visible() {
+        let row = |uid, gid, gpu_seconds, usage_per_share| ShareRow {
             uid,
             user: if uid == 1 { "ada".to_owned() } else { uid.to_string() },
             gid,
@@ -71,8 +71,8 @@ mod tests {
             gpu_seconds,
             gpus: 1.25,
             committed: 7_200.0,
-            standing,
-            group_standing: 720_000.0,
+            usage_per_share,
+            group_usage_per_share: 720_000.0,
         };
         let mut output = Vec::new();
         table(&[row(1, 10, 9_000.0, 16_200.0), row(1002, 10, 3.6e6, 3.6e6)], &mut output).unwrap();

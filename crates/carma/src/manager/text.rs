@@ -70,7 +70,7 @@ pub(crate) fn estimate(estimate: &EstimateDetail) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{}{source}", parts.join(", ")))
 }
 
-/// GPU utilisation, as far as it was measured.
+/// GPU utilisation, where it was measured.
 pub(super) fn utilisation(utilisation: &Utilisation) -> Option<String> {
     let known = utilisation.iter().filter_map(|(metric, share)| Some(format!("{} {}", metric.name(), (*share)?)));
     let known: Vec<String> = known.collect();
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_in_a_row_are_one() {
+    fn consecutive_numbers_form_a_range() {
         let list = |numbers: &[u64]| numbers.iter().copied().map(|number| JobId(number).into()).collect::<Vec<JobLabel>>();
         assert_eq!(names(&list(&[1, 2, 3, 5, 7, 8])), "1-3, 5, 7-8");
         let member = |array: u64, index| JobLabel { job: JobId(array + u64::from(index)), member: Some((ArrayId(array), index)) };

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_is_seen_in_a_few_lines() {
+    fn the_usage_of_a_user_fits_a_few_lines() {
         let jobs = JobCounts { waiting: 12, running: 2, succeeded: 100, failed: 7, stopped: 1, ..JobCounts::default() };
         let (gpu_time, energy) = (Seconds::from_secs(90_000), Joules(9e6));
         let summary = UserSummary { user: UserId(1000), name: "ada".to_owned(), jobs, gpu_time, energy };

@@ -73,7 +73,7 @@ pub(crate) fn end_text(job: &JobDetail) -> String {
 }
 
 fn timeout(text: &str) -> Result<Seconds, String> {
-    time_limit(text).map_err(|problem| problem.to_string())?.ok_or_else(|| "leave it out to wait for as long as it takes".to_owned())
+    time_limit(text).map_err(|problem| problem.to_string())?.ok_or_else(|| "omit it to wait without a limit".to_owned())
 }
 
 /// Finished jobs, one after the other; none for a job that still runs or waits at the timeout.

@@ -92,7 +92,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
                     folder.forget();
                     folder.control().stop(Duration::ZERO)?;
                 }
-                made.context("the compute mode, without which --shared is needed")?;
+                made.context("the compute mode; without this, give --shared")?;
             }
             eprintln!("carma: MPS serves {}. For a client: eval \"$(carma mps env --gpu {})\"", gpu.name, gpu.uuid);
             Ok(())
@@ -140,14 +140,14 @@ fn some_memory(word: &str) -> Result<u64, String> {
 /// MPS cannot serve a GPU with MIG instances, and cannot be exclusive while other processes use it.
 fn check_free(driver: &Driver, gpu: &Gpu, shared: bool) -> Result<()> {
     if gpu.mig == Some(true) {
-        bail!("{} is cut into MIG instances: `carma mig apply --gpu {} off` makes it whole", gpu.name, gpu.index);
+        bail!("{} is partitioned into MIG instances: `carma mig apply --gpu {} off` makes it whole", gpu.name, gpu.index);
     }
     let (observations, _) = Monitor::default().sample(driver, std::slice::from_ref(&gpu.uuid));
     let others = observations.into_iter().filter_map(|observation| observation.reading.ok()).flat_map(|reading| reading.processes);
     let others: Vec<String> =
         others.filter(|process| process.kind != ProcessKind::Graphics).map(|process| process.pid.to_string()).collect();
     if !shared && !others.is_empty() {
-        bail!("process {} has the GPU open, and MPS would have it alone: let it end first, or give --shared", others.join(", "));
+        bail!("process {} uses the GPU, and MPS needs it exclusively: wait for its end, or give --shared", others.join(", "));
     }
     Ok(())
 }

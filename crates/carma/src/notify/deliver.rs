@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let file = File::open(&arguments.file).with_context(|| format!("cannot read {}", arguments.file.display()))?;
-    let message: Message = serde_json::from_reader(BufReader::new(file)).context("this is no message")?;
+    let message: Message = serde_json::from_reader(BufReader::new(file)).context("this is not a message")?;
     // Delivers even if the home folder is not accessible.
     let _ = std::env::var_os("HOME").map(std::env::set_current_dir);
     deliver(&message)?;

@@ -58,7 +58,7 @@ fn list(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
         return write_json(&notifications, output);
     }
     if notifications.is_empty() {
-        eprintln!("carma: you are told of nothing; see carma notify add --help");
+        eprintln!("carma: you have no notifications; see carma notify add --help");
         return Ok(());
     }
     let row = |(place, notification): (usize, &Notification)| [(place + 1).to_string(), occasions(notification), shown(&notification.by)];
@@ -76,14 +76,14 @@ fn add(arguments: &AddArguments, output: &mut impl Write) -> Result<()> {
         None => notifications.push(notification.clone()),
     }
     client.set_notifications(&notifications)?;
-    Ok(writeln!(output, "on {} you are told by: {}", occasions(&notification).replace(',', ", "), printable(&notification.by.to_string()))?)
+    Ok(writeln!(output, "notifications on {}: {}", occasions(&notification).replace(',', ", "), printable(&notification.by.to_string()))?)
 }
 
 fn remove(arguments: &RemoveArguments, output: &mut impl Write) -> Result<()> {
     let client = &mut arguments.manager.connect()?;
     let notifications = client.notifications()?;
     for number in &arguments.numbers {
-        ensure!((1..=notifications.len()).contains(number), "there is no number {number}: see carma notify list");
+        ensure!((1..=notifications.len()).contains(number), "notification {number} does not exist: see carma notify list");
     }
     let is_chosen = |place: usize| arguments.all || arguments.numbers.contains(&(place + 1));
     let (removed, kept): (Vec<_>, Vec<_>) = notifications.into_iter().enumerate().partition(|(place, _)| is_chosen(*place));
@@ -98,13 +98,13 @@ fn test(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
         write_json(&tried, output)?;
     } else {
         for (place, tried) in tried.iter().enumerate() {
-            let result = tried.problem.as_ref().map_or_else(|| "told".to_owned(), |problem| format!("NOT TOLD: {problem}"));
+            let result = tried.problem.as_ref().map_or_else(|| "told".to_owned(), |problem| format!("FAILED: {problem}"));
             writeln!(output, "{} {}: {}", place + 1, printable(&tried.by.to_string()), printable(&result))?;
         }
     }
-    ensure!(!tried.is_empty(), "you are told of nothing; see carma notify add --help");
+    ensure!(!tried.is_empty(), "you have no notifications; see carma notify add --help");
     let failed = tried.iter().filter(|tried| tried.problem.is_some()).count();
-    ensure!(failed == 0, "{failed} of {} did not work", count(tried.len(), "way"));
+    ensure!(failed == 0, "{failed} of {} failed", count(tried.len(), "way"));
     Ok(())
 }
 

@@ -15,7 +15,7 @@ pub(super) fn list(arguments: &AnswerArguments, output: &mut impl Write) -> Resu
         return write_json(&pools, output);
     }
     if pools.is_empty() {
-        eprintln!("carma: there is no pool; `carma pool add slurm NAME` adds one");
+        eprintln!("carma: no pools; `carma pool add slurm NAME` adds one");
         return Ok(());
     }
     table(&pools, output)
@@ -49,8 +49,7 @@ fn table(pools: &[PoolDetail], output: &mut impl Write) -> Result<()> {
 
 pub(super) fn show(name: &str, arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
     let pools = arguments.manager.connect()?.pools()?;
-    let detail =
-        pools.into_iter().find(|detail| detail.pool.name.as_str() == name).with_context(|| format!("there is no pool {name:?}"))?;
+    let detail = pools.into_iter().find(|detail| detail.pool.name.as_str() == name).with_context(|| format!("unknown pool {name:?}"))?;
     if arguments.json {
         return write_json(&detail, output);
     }
@@ -78,7 +77,7 @@ fn describe(detail: &PoolDetail, output: &mut impl Write) -> Result<()> {
     }
     writeln!(
         output,
-        "  at most {} pilots, {} of them in the queue; returned after {} without a job; patience {}",
+        "  at most {} pilots, {} of them in the queue; returned after {} without a job; requested for waits above {}",
         settings.max,
         settings.backlog,
         duration(settings.idle.get()),

@@ -65,7 +65,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
         Command::Show(arguments) => list::show(&arguments.name, &arguments.answer, output),
         Command::Pause(arguments) => change(arguments, PoolChange::Pause, "requests no more pilots", output),
         Command::Resume(arguments) => change(arguments, PoolChange::Resume, "requests pilots again", output),
-        Command::Remove(arguments) => change(arguments, PoolChange::Remove, "is removed when its last pilot has ended", output),
+        Command::Remove(arguments) => change(arguments, PoolChange::Remove, "is removed after its last pilot", output),
         Command::Test(arguments) => test(arguments, output),
     }
 }

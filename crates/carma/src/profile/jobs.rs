@@ -46,7 +46,7 @@ pub(super) fn read(named: &[String], world: &World) -> Result<BTreeMap<String, J
             vec![(name.clone(), workload(name, world, &here)?)]
         };
         for (name, job) in more {
-            ensure!(jobs.insert(name.clone(), job).is_none(), "{name} is there twice: give each job a name of its own");
+            ensure!(jobs.insert(name.clone(), job).is_none(), "{name} is given twice: give each job its own name");
         }
     }
     Ok(jobs)
@@ -57,7 +57,11 @@ fn listed(text: &str, here: &Path) -> Result<Vec<(String, Job)>> {
     let jobs = job.into_iter().map(|listed| {
         // The tables set names apart by these.
         let plain = |letter: char| !letter.is_whitespace() && !letter.is_control() && !",;\"".contains(letter);
-        ensure!(!listed.name.is_empty() && listed.name.chars().all(plain), "{:?} is no name: letters, digits and -_.+ are", listed.name);
+        ensure!(
+            !listed.name.is_empty() && listed.name.chars().all(plain),
+            "{:?} is not a valid name: use letters, digits and -_.+",
+            listed.name
+        );
         let command = ["sh", "-c", &listed.command].map(str::to_owned).to_vec();
         let directory = listed.directory.map_or_else(|| here.to_owned(), |directory| here.join(directory));
         Ok((listed.name, Job { command, directory }))
@@ -88,7 +92,7 @@ mod tests {
             jobs.iter().map(|(name, job)| (name.as_str(), job.command[2].as_str(), job.directory.to_str().unwrap())).collect();
         assert_eq!(summary, [("a", "python a.py", "/home/sub"), ("b", "./b", "/home")]);
         let wrong = |name: &str| listed(&format!("[[job]]\nname = {name:?}\ncommand = \"x\"\n"), Path::new("/")).unwrap_err().to_string();
-        assert_eq!(wrong("a;b"), "\"a;b\" is no name: letters, digits and -_.+ are");
-        assert!(wrong("").contains("is no name"));
+        assert_eq!(wrong("a;b"), "\"a;b\" is not a valid name: use letters, digits and -_.+");
+        assert!(wrong("").contains("is not a valid name"));
     }
 }

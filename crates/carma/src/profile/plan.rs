@@ -29,7 +29,7 @@ impl fmt::Display for Mode {
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
     /// The demand of a single job.
-    Alone,
+    SoloRun,
     /// The interference of two jobs that start together.
     Pair,
     /// The interference of copies of a job that start one after the other.
@@ -49,7 +49,7 @@ impl Run {
     /// The jobs of the run, as text.
     pub(super) fn jobs_text(&self) -> String {
         match (self.kind, self.jobs.as_slice()) {
-            (Kind::Alone, [job]) => format!("{job} alone"),
+            (Kind::SoloRun, [job]) => format!("{job} alone"),
             (Kind::Copies, [job, ..]) => format!("{} x {job}", self.jobs.len()),
             (_, jobs) => jobs.join(" + "),
         }
@@ -59,13 +59,13 @@ impl Run {
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.jobs_text())?;
-        if self.kind == Kind::Alone { Ok(()) } else { write!(f, " ({})", self.mode) }
+        if self.kind == Kind::SoloRun { Ok(()) } else { write!(f, " ({})", self.mode) }
     }
 }
 
 /// All runs: each job alone as the baseline, then pairs, then two or more copies up to the limit.
 pub(super) fn plan(jobs: &[String], pairs: bool, copies: u16, modes: &[Mode]) -> Vec<Run> {
-    let alone = jobs.iter().map(|job| Run { kind: Kind::Alone, mode: Mode::Streams, jobs: vec![job.clone()] });
+    let alone = jobs.iter().map(|job| Run { kind: Kind::SoloRun, mode: Mode::Streams, jobs: vec![job.clone()] });
     let together = modes.iter().flat_map(|mode| {
         let pair = |(place, one): (usize, &String)| {
             let run = |other: &String| Run { kind: Kind::Pair, mode: *mode, jobs: vec![one.clone(), other.clone()] };
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_run_alone_then_beside_each_then_in_copies() {
+    fn jobs_run_alone_then_in_pairs_then_in_copies() {
         let jobs = ["a", "b"].map(str::to_owned);
         let names = |pairs, copies, modes: &[Mode]| plan(&jobs, pairs, copies, modes).iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(names(false, 1, &[Mode::Streams]), ["a alone", "b alone"]);

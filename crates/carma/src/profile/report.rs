@@ -16,7 +16,7 @@ pub(super) fn write(results: &Results, output: &mut impl Write) -> Result<()> {
         let own: Option<Vec<f64>> = run.jobs.iter().map(|job| alone.get(job).copied()).collect();
         let [time, slowdown, gain] = match (outcome, own) {
             (Outcome::Failed { reason }, _) => ["-".to_owned(), reason.clone(), "-".to_owned()],
-            (Outcome::Took { all, .. }, _) if run.kind == Kind::Alone => [clock(*all), String::new(), String::new()],
+            (Outcome::Took { all, .. }, _) if run.kind == Kind::SoloRun => [clock(*all), String::new(), String::new()],
             (Outcome::Took { all, .. }, None) => [clock(*all), "-".to_owned(), "-".to_owned()],
             (Outcome::Took { all, seconds, .. }, Some(own)) => {
                 let mut slowdowns: Vec<String> = seconds.iter().zip(&own).map(|(took, own)| format!("{:.2}", took / own)).collect();
@@ -24,7 +24,7 @@ pub(super) fn write(results: &Results, output: &mut impl Write) -> Result<()> {
                 [clock(*all), slowdowns.join(" "), format!("{:.2}", own.iter().sum::<f64>() / all)]
             }
         };
-        let mode = if run.kind == Kind::Alone { String::new() } else { run.mode.to_string() };
+        let mode = if run.kind == Kind::SoloRun { String::new() } else { run.mode.to_string() };
         [run.jobs_text(), mode, time, gain, slowdown]
     };
     let columns = [left("RUN", 42), left("MODE", 7), right("TIME", 9), right("GAIN", 6), left("SLOWDOWN", usize::MAX)];
@@ -37,15 +37,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gains_are_over_one_after_the_other() {
+    fn gains_are_relative_to_running_in_sequence() {
         let folder = tempfile::tempdir().unwrap();
         let mut results = Results::open(folder.path(), false).unwrap();
         let mut keep = |kind, jobs: &[&str], seconds: &[f64], all| {
             let run = Run { kind, mode: Mode::Streams, jobs: jobs.iter().map(|job| (*job).to_owned()).collect() };
             results.keep(run, Outcome::Took { seconds: seconds.to_vec(), all, measured: None }).unwrap();
         };
-        keep(Kind::Alone, &["resnet50_imagenet_bs64"], &[100.0], 100.0);
-        keep(Kind::Alone, &["bert"], &[50.0], 50.0);
+        keep(Kind::SoloRun, &["resnet50_imagenet_bs64"], &[100.0], 100.0);
+        keep(Kind::SoloRun, &["bert"], &[50.0], 50.0);
         keep(Kind::Pair, &["bert", "resnet50_imagenet_bs64"], &[75.0, 120.0], 120.0);
         keep(Kind::Copies, &["bert"; 3], &[80.0, 80.0, 80.0], 156.4);
         let run = Run { kind: Kind::Copies, mode: Mode::Mps, jobs: vec!["bert".to_owned(); 4] };

@@ -34,7 +34,7 @@ impl Reserved {
             Self(Some((client.another()?, device.clone())))
         };
         if !gpu.tenants.is_empty() {
-            eprintln!("carma: {device} takes nothing new; waiting for what runs there");
+            eprintln!("carma: {device} is drained; waiting for its running jobs");
         }
         while find_gpu(&mut client, uuid)?.is_some_and(|gpu| !gpu.tenants.is_empty()) {
             thread::sleep(PERIOD);

@@ -73,7 +73,7 @@ impl Results {
         let path = folder.join("results.jsonl");
         let before = fs::read_to_string(&path).unwrap_or_default();
         if !before.is_empty() && !resume {
-            bail!("{} has results already: go on with --resume, or name another folder by --output", folder.display());
+            bail!("{} contains results: continue with --resume, or give another folder with --output", folder.display());
         }
         // The last line may be incomplete after a crash.
         let whole = before.rfind('\n').map_or("", |end| &before[..=end]);
@@ -103,7 +103,7 @@ impl Results {
 
     /// Duration of each job alone.
     pub(super) fn alone(&self) -> BTreeMap<String, f64> {
-        let alone = self.iter().filter(|(run, _)| run.kind == Kind::Alone);
+        let alone = self.iter().filter(|(run, _)| run.kind == Kind::SoloRun);
         alone.filter_map(|(run, outcome)| Some((run.jobs[0].clone(), outcome.seconds()?[0]))).collect()
     }
 
@@ -118,13 +118,13 @@ impl Results {
             let Outcome::Took { seconds, measured, .. } = outcome else { continue };
             let Some(own) = run.jobs.iter().map(|job| alone.get(job).copied()).collect::<Option<Vec<f64>>>() else { continue };
             match (run.kind, measured) {
-                (Kind::Alone, Some(measured)) => {
+                (Kind::SoloRun, Some(measured)) => {
                     let some = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.4}"));
                     let shares = [measured.gpu_util_pct, measured.smact, measured.smocc, measured.drama, measured.power_w].map(some);
                     let head = [run.jobs[0].clone(), "0".to_owned(), format!("{:.3}", own[0]), measured.peak_mib.to_string()];
                     solo.rows.push(head.into_iter().chain(shares).collect());
                 }
-                (Kind::Alone, None) => {}
+                (Kind::SoloRun, None) => {}
                 (Kind::Pair, _) => {
                     let table =
                         pairs.entry(run.mode).or_insert_with(|| Table::new(&["a", "b", "solo_a_s", "solo_b_s", "pair_a_s", "pair_b_s"]));
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn results_outlive_an_interruption_and_a_line_that_was_cut_short() {
         let folder = tempfile::tempdir().unwrap();
-        let run = |job: &str| Run { kind: Kind::Alone, mode: Mode::Streams, jobs: vec![job.to_owned()] };
+        let run = |job: &str| Run { kind: Kind::SoloRun, mode: Mode::Streams, jobs: vec![job.to_owned()] };
         let took = Outcome::Took { seconds: vec![10.0], all: 10.0, measured: None };
         let mut results = Results::open(folder.path(), false).unwrap();
         results.keep(run("a"), took.clone()).unwrap();

@@ -128,7 +128,7 @@ impl Bench {
                 all[place] = Some((at, child.wait()?));
             }
             if self.stop.load(Ordering::Relaxed) {
-                bail!("interrupted: --resume goes on from here");
+                bail!("interrupted: --resume continues");
             }
             self.sample(&mut meter, began);
         }
@@ -141,7 +141,7 @@ impl Bench {
         Ok(Outcome::Took {
             seconds: begins.iter().zip(&ends).map(|(begin, (end, _))| seconds(*begin, *end)).collect(),
             all: seconds(began, last),
-            measured: (run.kind == Kind::Alone).then(|| measured(&meter.finish(ALONE))),
+            measured: (run.kind == Kind::SoloRun).then(|| measured(&meter.finish(ALONE))),
         })
     }
 
@@ -173,7 +173,7 @@ impl Bench {
         let until = Instant::now() + TIMEOUT;
         while let [process, ..] = self.reading()?.processes.as_slice() {
             if Instant::now() >= until {
-                bail!("process {} is on the GPU, which must be empty: `carma gpus` says whose it is", process.pid);
+                bail!("process {} uses the GPU, which must be empty: `carma gpus` shows its user", process.pid);
             }
             thread::sleep(PERIOD);
         }

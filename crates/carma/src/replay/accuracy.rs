@@ -158,8 +158,8 @@ pub(super) fn write(accuracy: &[Accuracy], output: &mut impl Write) -> io::Resul
     };
     writeln!(output)?;
     write_table(columns, &accuracy.iter().map(row).collect::<Vec<_>>(), output)?;
-    writeln!(output, "\nERROR: the median, as a share of the real time from the prediction on (of a minute at least).")?;
-    writeln!(output, "INSIDE: real times in the shown interval. WIDTH: its end by its beginning, a minute added to both.")
+    writeln!(output, "\nERROR: the median, as a share of the real time after the prediction (at least a minute).")?;
+    writeln!(output, "INSIDE: share of real times in the shown interval. WIDTH: its end divided by its beginning, each plus a minute.")
 }
 
 #[cfg(test)]

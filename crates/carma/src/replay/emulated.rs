@@ -70,7 +70,7 @@ pub(crate) struct EmulatedManager {
 impl EmulatedManager {
     /// Starts a manager with these rules on GPUs with this time factor, and waits until it sees them idle.
     pub(crate) fn start(servers: &Servers, speed: f64, rules: &Settings, record: Option<&Path>) -> Result<Self> {
-        let program = std::env::current_exe().context("cannot say which program this is")?;
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
         let base = base();
         let folder = tempfile::Builder::new().prefix("carma-emulated-").tempdir_in(&base);
         let folder = folder.with_context(|| format!("cannot make a folder in {}", base.display()))?;
@@ -83,7 +83,7 @@ impl EmulatedManager {
         if let Some(file) = record {
             command.arg("--record").arg(file);
         }
-        // Its own process group: a terminal's signals reach only us, and we end the manager in order.
+        // Its own process group: a terminal's signals reach only us, and we stop the manager in order.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let manager = command.spawn().context("cannot start a manager").inspect_err(|_| drop(Machine::remove(machine.folder())))?;
         let mut started = Self { folder, machine, manager };
@@ -120,7 +120,7 @@ impl EmulatedManager {
                 let text = fs::read_to_string(log(self.folder.path())).unwrap_or_default();
                 bail!("a manager ended at once ({status}): {}", text.trim().trim_start_matches("carma: "));
             }
-            ensure!(Instant::now() < end, "a manager did not begin in {} s", TIMEOUT.as_secs());
+            ensure!(Instant::now() < end, "a manager did not start within {} s", TIMEOUT.as_secs());
             thread::sleep(POLL_INTERVAL);
         }
         Ok(())

@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     }
     let client = &mut arguments.manager.connect()?;
     let status = client.status()?;
-    ensure!(!status.observes, "the manager observes and launches nothing: no job would ever end");
+    ensure!(!status.observes, "the manager only observes: it would never start the jobs");
     let is_task = arguments.trace.extension().is_some_and(|extension| extension == "rad");
     let trace = (status.emulated || !is_task).then(|| Trace::read(&arguments.trace, &catalogue, &ReadLimits::default())).transpose()?;
     trace.as_ref().inspect(|trace| report_skipped(trace));
@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     if arguments.json {
         let against = other.map(|other| serde_json::json!({ "policy": arguments.against, "simulated": other }));
         let written = serde_json::json!({
-            "trace": name.to_string(), "jobs": replayed.jobs.len(), "speed": speed, "world": status.world, "policy": status.policy,
+            "trace": name.to_string(), "jobs": replayed.jobs.len(), "speed": speed, "gpu_source": status.gpu_source, "policy": status.policy,
             "measured": measured, "against": against, "predictions": accuracy, "carma": env!("CARGO_PKG_VERSION"),
         });
         return write_json(&written, output);
@@ -135,8 +135,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         accuracy::write(accuracy, output)?;
     }
     if status.emulated {
-        writeln!(output, "\nThe GPUs are emulated, and their time passes {} times as fast as ours;", status.speed)?;
-        writeln!(output, "times and energy are theirs.")?;
+        writeln!(output, "\nThe GPUs are emulated; their time runs {} times faster than real time;", status.speed)?;
+        writeln!(output, "times and energy are emulated.")?;
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ impl Arguments {
             Some(_) => bail!(
                 "the manager has {}, and {} has no commands to run there: give a task file (.rad), or start a manager on emulated GPUs \
                  (`carma emu up`)",
-                status.world,
+                status.gpu_source,
                 self.trace.display()
             ),
         }

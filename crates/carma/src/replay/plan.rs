@@ -36,8 +36,8 @@ pub(crate) struct Training<'a> {
 impl Training<'_> {
     /// All jobs of a trace.
     pub(crate) fn plan(&self, trace: &Trace, caller: &Caller) -> Result<Vec<Planned>> {
-        let program = env::current_exe().context("cannot say which program this is")?;
-        let program = program.to_str().context("the path of this program is no text")?;
+        let program = env::current_exe().context("cannot find the path of this program")?;
+        let program = program.to_str().context("the path of this program is not UTF-8")?;
         let first = trace.jobs.first().map_or(0.0, |job| job.submitted.get());
         let planned = |(seed, job): (u64, &TraceJob)| {
             let after = Seconds::new(job.submitted.get() - first)?;
@@ -55,7 +55,7 @@ impl Training<'_> {
         command.extend(["--seed".to_owned(), seed.to_string()]);
         command.extend(job.duration.iter().flat_map(|seconds| ["--seconds".to_owned(), seconds.get().to_string()]));
         for file in self.files {
-            let file = std::path::absolute(file).with_context(|| format!("{} is no file", file.display()))?;
+            let file = std::path::absolute(file).with_context(|| format!("{} is not a file", file.display()))?;
             command.extend(["--catalogue".to_owned(), file.display().to_string()]);
         }
         let mut request = JobRequest::new(JobCommand::Program(command), &caller.directory);

@@ -65,7 +65,7 @@ pub(crate) fn simulated_kind(gpu: &GpuDetail) -> Option<&'static GpuType> {
 pub(super) fn servers(gpus: &[GpuDetail]) -> Result<Servers> {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for gpu in gpus {
-        let Some(kind) = simulated_kind(gpu) else { bail!("nothing is known of {} that could be simulated", gpu.name) };
+        let Some(kind) = simulated_kind(gpu) else { bail!("{} has no data for a simulation", gpu.name) };
         *kinds.entry(kind.name).or_default() += 1;
     }
     let groups: Vec<String> = kinds.iter().map(|(kind, gpus)| format!("{gpus}x{kind}")).collect();

@@ -24,7 +24,7 @@ use crate::manager::write_json;
 use crate::progress::bar;
 use crate::submit::caller;
 
-/// Interval of looks for a signal to stop.
+/// Interval of checks for a stop signal.
 const POLL: Duration = Duration::from_millis(200);
 
 /// The jobs, the GPUs, and how often each policy runs.
@@ -120,13 +120,13 @@ impl SideBySide<'_> {
         let first = results.first().map_or("", |first| first.policy.as_str());
         let means = if self.runs == 1 { "one run" } else { "the mean of the runs" };
         let about = format!(
-            "measured: {means}, by training-like processes under a manager on emulated GPUs, whose time passes {} times as fast as ours. simulated: \
+            "measured: {means}, by training-like processes under a manager on emulated GPUs, with time {} times faster than real time. simulated: \
              the mean, the least and the most of {SEEDS} seeds. ratio: measured, against {first}.",
             self.speed
         );
         writeln!(output, "\n{}", wrapped(&about))?;
         if outside.is_empty() {
-            writeln!(output, "\nAll measured figures are between least and most.")?;
+            writeln!(output, "\nAll measured figures are within the simulated range.")?;
         }
         outside.iter().try_for_each(|outside| writeln!(output, "\n{}", wrapped(&format!("Outside the simulated range, {outside}."))))?;
         Ok(())

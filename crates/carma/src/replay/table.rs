@@ -15,12 +15,12 @@ type Pick = fn(&Figures) -> Option<f64>;
 const ROWS: [(&str, Pick, Unit); 8] = [
     ("last job done", |run| Some(run.makespan), Unit::Minutes),
     ("mean wait", |run| Some(run.mean_wait), Unit::Minutes),
-    ("mean time to completion", |run| Some(run.mean_jct), Unit::Minutes),
-    ("95th percentile of it", |run| Some(run.p95_jct), Unit::Minutes),
+    ("mean completion time", |run| Some(run.mean_jct), Unit::Minutes),
+    ("its 95th percentile", |run| Some(run.p95_jct), Unit::Minutes),
     ("mean time running", |run| Some(run.mean_execution), Unit::Minutes),
     ("energy", |run| run.energy, Unit::Joules),
     (Outcome::OutOfMemory.kind(), |run| Some(run.oom_attempts), Unit::Attempts),
-    ("failed, left out above", |run| Some(run.failed).filter(|failed| *failed > 0.0), Unit::Attempts),
+    ("failed, not included above", |run| Some(run.failed).filter(|failed| *failed > 0.0), Unit::Attempts),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

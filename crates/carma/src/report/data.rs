@@ -70,7 +70,7 @@ impl ReportData {
         let mut energy = |by| client.energy(&EnergyQuery { by, ahead, user, since, until });
         let (energy, days) = (energy(EnergyKind::User)?, energy(EnergyKind::Day)?);
         let what_if = match user {
-            Some(_) => Err("one user's jobs alone cannot be replayed without those they shared GPUs with".to_owned()),
+            Some(_) => Err("the jobs of one user cannot be simulated without the jobs that shared their GPUs".to_owned()),
             None => what_if::what_if(client, &jobs, &["exclusive".to_owned()]).map_err(|error| format!("{error:#}")),
         };
         let name = |uid: UserId| jobs.first().map_or_else(|| uid.to_string(), |job| job.owner.name.clone());

@@ -14,7 +14,7 @@ pub(super) fn energy(data: &ReportData) -> Element {
     let page = section("energy", "Energy and CO2");
     let users = data.users();
     if users.is_empty() {
-        return page.child(&paragraph("No energy was accounted to jobs that ended in this time."));
+        return page.child(&paragraph("No job with energy data ended in this period."));
     }
     let report = &data.energy;
     let hours = |user: Option<&str>| {
@@ -52,7 +52,7 @@ pub(super) fn energy(data: &ReportData) -> Element {
             (name, sum.energy.0 / JOULES_PER_KILOWATT_HOUR)
         })
         .collect();
-    let page = page.child(&table("Energy by user, of attempts that ended in this time", columns, rows));
+    let page = page.child(&table("Energy by user, of attempts that ended in this period", columns, rows));
     let page = if days.len() > 1 {
         let label = "Energy of jobs by the day on which their attempts ended";
         page.child(&figure(&classes("days", label, "kWh a day", &days, |units| joules_in_words(units * JOULES_PER_KILOWATT_HOUR))))
@@ -61,9 +61,7 @@ pub(super) fn energy(data: &ReportData) -> Element {
     };
     match (report.price, report.carbon) {
         (Some(_), Some(_)) => page,
-        _ => page.child(&note(
-            "What a kilowatt-hour costs, and its CO2, are told where [manager.energy] of the configuration has price and carbon.",
-        )),
+        _ => page.child(&note("Set price and carbon in [manager.energy] of the configuration to see costs and CO2.")),
     }
 }
 

@@ -28,13 +28,13 @@ pub(super) fn estimates(data: &ReportData) -> Element {
     let page = section("estimates", "Estimates of memory");
     let jobs: Vec<ComparedJob<'_>> = data.jobs.iter().filter_map(compared).collect();
     if jobs.is_empty() {
-        return page.child(&paragraph("Of no job that succeeded both is known: what was expected of its memory, and what it took."));
+        return page.child(&paragraph("No successful job has both an estimate and a measured peak."));
     }
     let errors = Spread::of(jobs.iter().map(|job| job.error));
     let counted: Vec<(String, f64)> =
         NAMES.iter().zip(errors.classes(&BOUNDS)).map(|(name, jobs)| ((*name).to_owned(), jobs as f64)).collect();
-    let label = "Jobs by how much more or less memory they took than was expected of them";
-    let chart = classes("errors", label, "Jobs, by what they took beyond what was expected", &counted, |jobs| count(jobs as usize, "job"));
+    let label = "Jobs by the difference of measured and expected memory";
+    let chart = classes("errors", label, "Jobs by the error of their estimate", &counted, |jobs| count(jobs as usize, "job"));
     let rows = grouped(jobs.iter(), |job| job.source).into_iter().map(|(source, jobs)| {
         let errors = Spread::of(jobs.iter().map(|job| job.error));
         let sizes = Spread::of(jobs.iter().map(|job| job.error.abs()));
@@ -55,10 +55,10 @@ pub(super) fn estimates(data: &ReportData) -> Element {
         Column::Text("Source"),
         Column::Number("Jobs"),
         Column::Number("Median error"),
-        Column::Number("Median size of it"),
-        Column::Number("nine in ten below"),
-        Column::Number("Stayed under the bound"),
-        Column::Number("Median left of it"),
+        Column::Number("Median absolute error"),
+        Column::Number("90 % below"),
+        Column::Number("Within the upper bound"),
+        Column::Number("Median margin to the bound"),
     ];
     let page = page.child(&figure(&chart)).child(&table("Errors by source", columns, rows)).child(&note(
         "Jobs that succeeded: the most memory seen on any of their GPUs against what was expected, or declared. An error of +10 % is a job that took a tenth \

@@ -33,7 +33,7 @@ fn jobs(data: &ReportData) -> Tile {
 
 fn waiting(data: &ReportData) -> Tile {
     let waits = Spread::of(data.jobs.iter().filter_map(waited));
-    ("Median wait", duration(waits.share(0.5)), format!("one in twenty longer than {}", duration(waits.share(0.95))))
+    ("Median wait", duration(waits.share(0.5)), format!("5 % longer than {}", duration(waits.share(0.95))))
 }
 
 fn busy(data: &ReportData) -> Tile {

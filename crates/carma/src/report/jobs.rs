@@ -45,14 +45,14 @@ pub(super) fn largest(data: &ReportData) -> Element {
         Column::Number("Energy"),
         Column::Text("Outcome"),
     ];
-    page.child(&table("Jobs that had GPUs the longest", columns, rows))
+    page.child(&table("Jobs with the most GPU time", columns, rows))
 }
 
 pub(super) fn failures(data: &ReportData) -> Element {
     let page = section("failures", "Failures");
     let failed = || data.jobs.iter().filter_map(|job| Some((job, job.outcome().filter(|outcome| !outcome.succeeded())?)));
     if failed().next().is_none() {
-        return page.child(&paragraph("All jobs that are over succeeded."));
+        return page.child(&paragraph("All finished jobs succeeded."));
     }
     let over = data.jobs.iter().filter(|job| job.outcome().is_some()).count();
     let rows = grouped(failed(), |(_, outcome)| outcome.kind()).into_iter().map(|(reason, jobs)| {
@@ -61,7 +61,12 @@ pub(super) fn failures(data: &ReportData) -> Element {
         let users: Vec<&str> = users.iter().map(|(user, _)| *user).take(4).collect();
         [reason.to_owned(), jobs.len().to_string(), percent(jobs.len() as f64 / over as f64), users.join(", "), names(&latest)]
     });
-    let columns =
-        [Column::Text("Reason"), Column::Number("Jobs"), Column::Number("of all over"), Column::Text("Users"), Column::Text("Latest jobs")];
+    let columns = [
+        Column::Text("Reason"),
+        Column::Number("Jobs"),
+        Column::Number("of all finished"),
+        Column::Text("Users"),
+        Column::Text("Latest jobs"),
+    ];
     page.child(&table("Jobs that did not succeed, by reason", columns, rows))
 }

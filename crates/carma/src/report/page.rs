@@ -35,8 +35,13 @@ pub(super) fn html(data: &ReportData) -> String {
         Some(user) => format!("GPU report of {user}"),
         None => "GPU report".to_owned(),
     };
-    let facts =
-        format!("{} · {} · {} · policy {}", data.requested.text(), count(data.gpus.len(), "GPU"), data.status.world, data.status.policy);
+    let facts = format!(
+        "{} · {} · {} · policy {}",
+        data.requested.text(),
+        count(data.gpus.len(), "GPU"),
+        data.status.gpu_source,
+        data.status.policy
+    );
     let mut parts = vec![Element::new("h1").text(&title), Element::of_class("p", "facts").text(&facts)];
     if data.jobs.is_empty() && data.gpus.iter().all(|(_, samples)| samples.minutes == 0) {
         parts.push(paragraph(
@@ -65,18 +70,18 @@ pub(super) fn html(data: &ReportData) -> String {
 
 fn method(data: &ReportData) -> Element {
     let notes = [
-        "Jobs are those that were submitted in this time, and all they did until now; those submitted before are not here, though they may have run in it. Of \
-         jobs of others, readers without an operator's rights see what the manager shows them.",
-        "GPUs were looked at every few seconds, and means are kept minute by minute; they count whoever used a GPU. Energy of a job is its share of what its \
-         GPUs took: where several share one, by how busy the driver says each is.",
-        "To compare with one job a GPU, each job's measured run is put back to the time it takes alone by the model of interference of carma simulate, and all \
-         are simulated on the same kinds of GPUs. That the simulator meets what was measured by the rules in force says that its schedule and its memory are \
-         right; how much jobs slow each other down is from the same model in both directions, and is as good as that model.",
+        "The report covers the jobs that were submitted in this period, with all they did until now. Earlier jobs are not included, even if they ran in this \
+         period. Readers who are not operators see only public data of jobs of others.",
+        "GPUs are sampled every few seconds and stored as means per minute, for all users together. The energy of a GPU is divided among its jobs by their \
+         activity, as the driver reports it.",
+        "For the comparison with one job per GPU, the interference model of carma simulate computes the run time of each job alone from its measured run. Then \
+         all jobs are simulated on the same types of GPUs. A good match under the present policy shows that the simulated schedule and memory are right. The \
+         slowdown by sharing comes from the same model in both directions, and is as accurate as this model.",
     ];
     let made = format!("Made on {} by carma {} with: {}", data.requested.moment(data.status.now), env!("CARGO_PKG_VERSION"), data.command);
     let page = section("method", "Method and limits").attribute("class", "method");
     let page = notes.iter().fold(page, |page, text| page.child(&note(text)));
-    let emulated = note("The GPUs are emulated: times and energy are theirs.");
+    let emulated = note("The GPUs are emulated: times and energy are emulated.");
     let page = if data.status.emulated { page.child(&emulated) } else { page };
     page.child(&note(&made))
 }
@@ -129,7 +134,7 @@ mod tests {
             up: Seconds::from_secs(3600),
             observes: false,
             draining: false,
-            world: "NVIDIA GPUs".to_owned(),
+            gpu_source: "NVIDIA GPUs".to_owned(),
             emulated: false,
             speed: 1.0,
             gpus: 1,
@@ -141,7 +146,7 @@ mod tests {
             jobs: Counts::default(),
             not_enforced: Vec::new(),
             errors: Vec::new(),
-            troubles: Vec::new(),
+            problems: Vec::new(),
         };
         ReportData {
             requested: period.clone(),
@@ -204,16 +209,16 @@ mod tests {
         let mut quiet = data();
         quiet.jobs.clear();
         quiet.energy.sums.clear();
-        quiet.what_if = Err("there is nothing to replay: no job was submitted in this time".to_owned());
+        quiet.what_if = Err("there is nothing to replay: no job was submitted in this period".to_owned());
         let page = body(&quiet);
         for notes in [
-            "No job was started in this time.",
-            "The same jobs were not simulated: there is nothing to replay: no job was submitted in this time.",
+            "No job started in this period.",
+            "The same jobs were not simulated: there is nothing to replay: no job was submitted in this period.",
             "No job ran out of GPU memory.",
-            "Of no job that succeeded both is known",
+            "No successful job has both",
             "No energy was accounted",
             "No job had a GPU.",
-            "All jobs that are over succeeded.",
+            "All finished jobs succeeded.",
         ] {
             assert!(page.contains(notes), "{notes}");
         }

@@ -19,7 +19,7 @@ pub(super) fn print(html: &str, file: &Path) -> Result<()> {
     let found = BROWSERS.into_iter().find_map(|name| carma_gpu::find_program(Path::new(name)));
     let Some(browser) = found else {
         bail!(
-            "no browser is there to print a PDF with (looked for {}): write the page with --output FILE.html, open it, and print it from there",
+            "no browser to print a PDF was found (searched for {}): write the page with --output FILE.html, open it, and print it from there",
             BROWSERS.join(", ")
         )
     };

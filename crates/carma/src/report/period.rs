@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_and_dates_are_as_many_as_can_be_read() {
+    fn columns_and_dates_have_readable_numbers() {
         let columns = [1, 24, 168, 24 * 90].map(|hours| (period(hours).column() / 1000, period(hours).columns()));
         assert_eq!(columns, [(60, 60), (600, 144), (3600, 168), (12 * HOUR, 180)]);
         let dates = |hours| period(hours).dates().into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ");

@@ -24,7 +24,7 @@ pub(super) fn recoveries(data: &ReportData) -> Element {
     let recovered = met.iter().filter(|job| job.outcome().is_some_and(Outcome::succeeded)).count();
     let gpu_hours = data.gpu_hours(met.iter().flat_map(|job| &job.attempts).filter(|attempt| out_of_memory(attempt)));
     let text = format!(
-        "{} of {} ran out of GPU memory; {} succeeded after all. What they had done until then is lost: {} of running time, {gpu_hours:.2} GPU hours.",
+        "{} of {} ran out of GPU memory; {} succeeded after all. Their work until then was lost: {} of run time, {gpu_hours:.2} GPU hours.",
         count(attempts, "attempt"),
         count(met.len(), "job"),
         recovered,

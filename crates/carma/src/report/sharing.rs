@@ -21,7 +21,7 @@ const OCCUPANCIES: [(&str, &str); 4] = [("no job", "s0"), ("one job", "s1"), ("t
 pub(super) fn sharing(data: &ReportData) -> Element {
     let page = section("sharing", "Collocation");
     if let Some(user) = &data.user {
-        let text = format!("Who shared GPUs with whom is told of everybody's jobs together: this report is about those of {user} alone.");
+        let text = format!("GPU sharing is reported only for all users together; this report covers only {user}.");
         return page.child(&paragraph(&text));
     }
     let shares: Vec<(String, [f64; 4])> = data.gpus.iter().map(|(gpu, _)| (gpu.device.to_string(), occupancy(data, gpu.device))).collect();
@@ -35,8 +35,8 @@ pub(super) fn sharing(data: &ReportData) -> Element {
     let cells =
         rows.clone().map(|(gpu, [none, one, two, more])| [gpu.to_owned(), percent(none), percent(one), percent(two), percent(more)]);
     page.child(&figure(&stacked(&rows.collect::<Vec<_>>())))
-        .child(&table("Shares of time by how many jobs a GPU had", columns, cells))
-        .child(&heading("Against one job a GPU"))
+        .child(&table("Share of time by number of jobs on a GPU", columns, cells))
+        .child(&heading("Compared with one job per GPU"))
         .child(&gain(&data.what_if))
 }
 
@@ -60,7 +60,7 @@ fn occupancy(data: &ReportData, device: DeviceId) -> [f64; 4] {
 }
 
 fn stacked(rows: &[(&str, [f64; 4])]) -> Chart {
-    let mut chart = Chart::new("sharing", "Shares of time that each GPU had no job, one job, two jobs, or three or more", WIDTH);
+    let mut chart = Chart::new("sharing", "Share of time in which each GPU had no job, one job, two jobs, or three or more", WIDTH);
     let scale = Scale::linear((0.0, 100.0), (LEFT, RIGHT), Unit::Number);
     let lane = (420.0 / rows.len().max(1) as f64).clamp(12.0, 24.0);
     let bottom = TOP + lane * rows.len() as f64;
@@ -99,29 +99,29 @@ fn gain(what_if: &Result<WhatIf, String>) -> Element {
         Err(why) => return paragraph(&format!("The same jobs were not simulated: {why}.")),
     };
     let WhatIf { jobs, left_out, measured, simulated, others } = answer;
-    let Some(exclusive) = others.first() else { return paragraph("There is nothing to compare with.") };
+    let Some(exclusive) = others.first() else { return paragraph("No comparison is available.") };
     let share = |of: fn(&WhatIfRun) -> f64| percent(ratio(of(simulated), of(exclusive)));
     let text = format!(
-        "By the rules in force the last of {jobs} jobs is done after {} of the time that one job a GPU takes, and jobs take {} of the time from submission to \
-         end on average; both are simulated.",
-        share(|fate| fate.makespan.get()),
-        share(|fate| fate.completion.get())
+        "Under the present policy, the makespan of the {jobs} jobs is {} of that with one job per GPU, and their mean completion time is {} of it; both are \
+         simulated.",
+        share(|run| run.makespan.get()),
+        share(|run| run.completion.get())
     );
-    let row = |name: String, fate: &WhatIfRun| {
+    let row = |name: String, run: &WhatIfRun| {
         [
             name,
-            duration(fate.makespan.get()),
-            duration(fate.wait.get()),
-            duration(fate.completion.get()),
-            duration(fate.completion_p95.get()),
-            or_dash(fate.energy.map(|joules| energy(joules.0))),
-            format!("{:.1}", fate.out_of_memory),
+            duration(run.makespan.get()),
+            duration(run.wait.get()),
+            duration(run.completion.get()),
+            duration(run.completion_p95.get()),
+            or_dash(run.energy.map(|joules| energy(joules.0))),
+            format!("{:.1}", run.out_of_memory),
         ]
     };
     let rows = [
         row(format!("{}, measured", measured.policy), measured),
         row(format!("{}, simulated", simulated.policy), simulated),
-        row("one job a GPU, simulated".to_owned(), exclusive),
+        row("one job per GPU, simulated".to_owned(), exclusive),
     ];
     let columns = [
         Column::Text("Rules"),
@@ -134,7 +134,7 @@ fn gain(what_if: &Result<WhatIf, String>) -> Element {
     ];
     let parts = Element::new("div")
         .child(&paragraph(&text))
-        .child(&table("The same jobs by other rules", columns, rows))
+        .child(&table("The same jobs under other policies", columns, rows))
         .child(&note(&simulator_error(answer)));
     left_out.iter().fold(parts, |parts, text| parts.child(&note(text)))
 }

@@ -46,22 +46,22 @@ pub(super) fn utilisation(data: &ReportData) -> Element {
         Column::Number("Power"),
         Column::Number("Energy"),
     ];
-    let table = table("Means of each GPU, over all its users", columns, rows);
+    let table = table("Means per GPU, over all users", columns, rows);
     if data.gpus.iter().all(|(_, samples)| samples.minutes == 0) {
-        return page.child(&paragraph("Nothing is kept of what GPUs did in this time.")).child(&table);
+        return page.child(&paragraph("No GPU samples are stored for this period.")).child(&table);
     }
     let names: Vec<String> = data.gpus.iter().map(|(gpu, _)| gpu.device.to_string()).collect();
     let rows: Vec<&GpuSamples> = data.gpus.iter().map(|(_, samples)| samples).collect();
     let shares: Vec<f64> = data.gpus.iter().map(|(gpu, _)| gpu.memory.0.max(1) as f64).collect();
     let label = format!("{busy} of each GPU over time");
     let activity = heat("busy", &label, "s1", &data.period, (&names, &rows), |_, column| column.busy.get());
-    let label = "Memory in use on each GPU over time, as a share of all it has";
+    let label = "Memory in use on each GPU over time, as a share of its total";
     let full = heat("memory", label, "s3", &data.period, (&names, &rows), |gpu, column| Some(column.memory.get()? / shares[gpu]));
     page.child(&heading(busy))
         .child(&figure(&activity))
         .child(&heading("Memory in use"))
         .child(&figure(&full))
-        .child(&note("The darker, the more: none to all of a GPU. Dashed: no samples."))
+        .child(&note("Darker means more, from 0 to 100 % of a GPU. Dashed: no samples."))
         .child(&table)
 }
 

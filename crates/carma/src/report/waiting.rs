@@ -13,11 +13,11 @@ pub(super) fn waiting(data: &ReportData) -> Element {
     let page = section("waiting", "Waiting");
     let waits = Spread::of(data.jobs.iter().filter_map(waited));
     if waits.count() == 0 {
-        return page.child(&paragraph("No job was started in this time."));
+        return page.child(&paragraph("No job started in this period."));
     }
     let counted: Vec<(String, f64)> =
         NAMES.iter().zip(waits.classes(&BOUNDS)).map(|(name, jobs)| ((*name).to_owned(), jobs as f64)).collect();
-    let label = "Jobs by how long they waited until they first started";
+    let label = "Jobs by their wait before the first start";
     let chart = classes("waits", label, "Jobs, by their wait", &counted, |jobs| count(jobs as usize, "job"));
     let rows = grouped(data.jobs.iter(), |job| &job.owner.name).into_iter().map(|(user, jobs)| {
         let waits = Spread::of(jobs.iter().filter_map(|job| waited(job)));
@@ -46,6 +46,6 @@ pub(super) fn waiting(data: &ReportData) -> Element {
         Column::Number("Longest"),
     ];
     page.child(&figure(&chart))
-        .child(&note("From submission to the first start; jobs that were held, or that came after others, waited for that too."))
+        .child(&note("Time from submission to the first start. It includes the time in which jobs were held or waited for dependencies."))
         .child(&table("Waits by user", columns, rows))
 }

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_options_are_taken_from_between_those_of_sbatch() {
+    fn our_options_are_found_among_those_of_sbatch() {
         let words: Vec<String> = "-p gpu --gpu-mem 12GiB --mem=4G --dry-run a.sh --dry-run".split(' ').map(str::to_owned).collect();
         let mut line = Line::read(&words, takes_value);
         let options = Options::take_from(&mut line).unwrap().or(Options { oom_retries: Some(1), ..Options::default() });

@@ -22,7 +22,7 @@ use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
 use super::arguments::memory;
-use super::comeback::Comeback;
+use super::requeue::RequeuedJob;
 use super::site::ShardedGpu;
 use super::wrapper::{Recovery, interpreter, unwrapped};
 
@@ -58,8 +58,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let judgement = outputs.judge(status);
     if judgement.verdict == Verdict::OutOfMemory && !ended_by_order {
         let gpu = ShardedGpu { shards: *shards_of_gpu, memory: *gpu_memory };
-        let comeback = Comeback::from_environment(Recovery { gpu, retries: *oom_retries }, |name| env::var(name).ok());
-        comeback.after(&judgement, say);
+        let requeue = RequeuedJob::from_environment(Recovery { gpu, retries: *oom_retries }, |name| env::var(name).ok());
+        requeue.after(&judgement, say);
     }
     drop(script);
     Ok(exit_as(status))
@@ -92,7 +92,7 @@ impl Script {
 
     /// Runs it to its end. True if Slurm or a user ended it.
     fn run(&self, words: &[std::ffi::OsString]) -> Result<(ExitStatus, bool)> {
-        let (program, argument) = self.interpreter.split_first().context("the script does not say who runs it")?;
+        let (program, argument) = self.interpreter.split_first().context("the script does not name its interpreter")?;
         let mut command = Command::new(program);
         command.args(argument).arg(&self.file).args(words);
         // Before the start, so that no signal is lost.

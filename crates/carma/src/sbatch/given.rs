@@ -1,4 +1,4 @@
-//! What a user requests of Slurm: on the command line, in variables of sbatch and in the script. The first that says something counts.
+//! What a user requests of Slurm: on the command line, in variables of sbatch and in the script. The first one with a value counts.
 
 use std::fmt;
 
@@ -65,7 +65,7 @@ impl fmt::Display for Explicit<'_> {
 impl Request {
     /// The options by where they were given.
     pub(super) fn new(line: &[Given], variable: impl Fn(&str) -> Option<String>, script: &[Given]) -> Self {
-        // Of several of the same origin the last counts.
+        // The last one of several from the same origin counts.
         let of =
             |origin: Origin, options: &[Given]| options.iter().rev().map(move |given| (origin.clone(), given.clone())).collect::<Vec<_>>();
         let mut options = of(Origin::CommandLine, line);

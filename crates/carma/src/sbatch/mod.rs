@@ -8,12 +8,12 @@
 
 mod arguments;
 mod attempt;
-mod comeback;
 mod given;
 mod need;
 mod options;
 mod plan;
 mod raise;
+mod requeue;
 mod site;
 mod submission;
 mod view;

@@ -113,7 +113,7 @@ fn ask(words: &[String]) -> Result<Answer> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command.args(words).stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = with_spinner("estimating", || command.output()).context("cannot estimate")?;
-    ensure!(output.status.success(), "nothing was submitted: there is no estimate; --gpu-mem SIZE declares the memory");
+    ensure!(output.status.success(), "nothing was submitted: without an estimate; declare the memory with --gpu-mem SIZE");
     // A script that is dry-run may print something first.
     let begins = output.stdout.windows(2).rposition(|pair| pair == b"\n{").map_or(0, |line| line + 1);
     serde_json::from_slice(&output.stdout[begins..]).context("the estimate cannot be read")
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_users_word_counts_unless_earlier_runs_needed_more() {
+    fn the_declaration_counts_unless_earlier_runs_needed_more() {
         let earlier = Some(MemoryEstimate { expected: MiB(20_000), upper: MiB(21_000) });
         let memory = |declared: Option<u64>, earlier| from_user_or_history(declared.map(MiB), earlier).map(|need| need.memory.0);
         assert_eq!(memory(Some(10_000), None), Some(10_000));

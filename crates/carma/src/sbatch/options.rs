@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_is_the_first_word_that_belongs_to_no_option() {
+    fn the_script_is_the_first_word_without_an_option() {
         for (text, options, rest) in [
             ("a.sh -p x", "", "a.sh -p x"),
             ("-p gpu -N2 --time 10 a.sh b", "partition=gpu nodes=2 time=10", "a.sh b"),

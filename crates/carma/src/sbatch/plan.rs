@@ -32,7 +32,7 @@ pub(super) struct Facts<'a> {
 
 /// An option for sbatch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Addition {
+pub(super) struct AddedOption {
     pub(super) option: String,
     pub(super) reason: String,
 }
@@ -40,10 +40,10 @@ pub(super) struct Addition {
 /// What becomes of a submission.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    pub(super) additions: Vec<Addition>,
+    pub(super) additions: Vec<AddedOption>,
     /// What stays as the user requests it, and what is not done, and why.
     pub(super) notes: Vec<String>,
-    /// How it comes back after it ran out of GPU memory, if it does.
+    /// How it is requeued after an out-of-memory error, if it is.
     pub(super) recovery: Option<Recovery>,
 }
 
@@ -98,7 +98,7 @@ impl Plan {
     }
 
     fn add(&mut self, option: impl Into<String>, reason: impl Into<String>) {
-        self.additions.push(Addition { option: option.into(), reason: reason.into() });
+        self.additions.push(AddedOption { option: option.into(), reason: reason.into() });
     }
 
     fn gpus(&mut self, facts: &Facts<'_>) -> Result<Gpus> {
@@ -111,17 +111,14 @@ impl Plan {
             Some((count, why)) => (format!("gpu:{count}"), why.to_owned(), Gpus::Whole(count)),
             None => self.shards_or_gpu(facts)?,
         };
-        ensure!(
-            !facts.kinds.is_empty(),
-            "no node of the partition has a GPU in Slurm's words (Gres=gpu:...): name another with --partition"
-        );
+        ensure!(!facts.kinds.is_empty(), "no node of the partition has GPUs in Slurm (Gres=gpu:...): give another with --partition");
         // A list of the user for other resources would be replaced.
         let others = facts.request.value("gres").map_or_else(String::new, |gres| format!("{gres},"));
-        self.additions.insert(0, Addition { option: format!("--gres={others}{option}"), reason });
+        self.additions.insert(0, AddedOption { option: format!("--gres={others}{option}"), reason });
         Ok(gpus)
     }
 
-    /// What a request of the user comes to on each node.
+    /// The GPUs that a request of the user gives on each node.
     fn kept(&mut self, facts: &Facts<'_>, explicit: Explicit<'_>) -> Gpus {
         let list = if explicit.name == "gres" { gres_list(explicit.value) } else { Vec::new() };
         let count = |name: &str| list.iter().filter(|one| one.name == name).map(|one| one.count).sum::<u64>();
@@ -129,7 +126,7 @@ impl Plan {
         if shards > 0 && gpus == 0 {
             match sharded(facts.kinds, facts.gpu_memory).map(|gpus| gpus.into_iter().min_by_key(|gpu| gpu.memory_of(1))) {
                 Ok(gpu) => self.recover(facts, gpu),
-                Err(error) => self.notes.push(format!("it does not come back with more shards: {error:#}")),
+                Err(error) => self.notes.push(format!("it cannot be requeued with more shards: {error:#}")),
             }
             return Gpus::Shards(shards);
         }
@@ -148,12 +145,14 @@ impl Plan {
             return one("a whole GPU: the site has no shards".to_owned());
         }
         let Some(Need { memory, known_by }) = facts.need else {
-            return one("a whole GPU: nothing is known of its memory; --gpu-mem SIZE declares it, --model FILE describes it".to_owned());
+            return one(
+                "a whole GPU: its memory is unknown; declare it with --gpu-mem SIZE, or describe the model with --model FILE".to_owned()
+            );
         };
         let sum = *memory + facts.margin;
         let told = format!("{} ({known_by}; {} of margin)", size(sum), size(facts.margin));
         let Some((shards, gpu)) = fewest_shards(&sharded(facts.kinds, facts.gpu_memory)?, sum) else {
-            return one(format!("a whole GPU: {told} is more than the shards of one GPU have"));
+            return one(format!("a whole GPU: {told} is more than all shards of one GPU"));
         };
         self.recover(facts, Some(gpu));
         let each = format!("a shard is {}, 1/{} of a GPU with {}", size(gpu.memory_of(1)), gpu.shards, size(gpu.memory));
@@ -165,7 +164,7 @@ impl Plan {
         match (gpu, requeue) {
             _ if facts.retries == 0 => {}
             (_, Some(refused)) if refused.name == "no-requeue" => {
-                self.notes.push(format!("it does not come back after it runs out of GPU memory: {refused}"));
+                self.notes.push(format!("it is not requeued after an out-of-memory error: {refused}"));
             }
             (gpu, _) => self.recovery = gpu.map(|gpu| Recovery { gpu, retries: facts.retries }),
         }
@@ -197,10 +196,10 @@ impl Plan {
         }
     }
 
-    /// What a job needs that comes back under its own number.
+    /// What a job needs to be requeued under its own number.
     fn requeue(&mut self, facts: &Facts<'_>) {
         if !facts.settings.requeues && facts.request.first(&["requeue"]).is_none() {
-            self.add("--requeue", "so that it can come back with more shards");
+            self.add("--requeue", "so that it can be requeued with more shards");
         }
         // A fixed name may hold the output of another job.
         let own_file = facts.request.value("output").is_none_or(|output| ["%j", "%J", "%A"].iter().any(|mark| output.contains(mark)));

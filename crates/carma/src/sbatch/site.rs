@@ -26,7 +26,7 @@ pub(super) struct ShardedGpu {
 }
 
 impl ShardedGpu {
-    /// The memory of so many shards.
+    /// The memory of this many shards.
     pub(super) fn memory_of(&self, shards: u64) -> MiB {
         MiB(self.memory.0 * shards / self.shards.max(1))
     }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_those_of_the_partition() {
+    fn gpu_types_are_those_of_the_partition() {
         let a100 = Kind { gpu: Some("a100".to_owned()), shards: 40, host: MiB(100_000) };
         let v100 = Kind { gpu: Some("v100".to_owned()), shards: 0, host: MiB(50_000) };
         assert_eq!(kinds(&nodes(), &["gpu"]), std::slice::from_ref(&a100));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_shards_have_the_memory_wherever_they_are() {
+    fn the_shards_are_sufficient_on_any_gpu() {
         let a100 = gpu(40, 40);
         assert_eq!(fewest_shards(&[a100], MiB(10 * 1024)), Some((10, a100)));
         assert_eq!(fewest_shards(&[a100], MiB(10 * 1024 + 1)), Some((11, a100)), "rounded up");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_types_need_the_users_word() {
+    fn unknown_gpu_types_need_a_declared_memory() {
         let odd = Kind { gpu: Some("big".to_owned()), shards: 10, host: MiB(1) };
         let error = sharded(std::slice::from_ref(&odd), None).unwrap_err().to_string();
         assert!(error.contains("GPUs of type \"big\"") && error.contains("--gpu-memory 40GiB"), "{error}");

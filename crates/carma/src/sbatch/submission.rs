@@ -31,7 +31,7 @@ impl Batch {
             // As sbatch does.
             (Some(command), None) => ("wrap".to_owned(), format!("#!/bin/sh\n{command}\n").into_bytes(), None, Vec::new()),
             (Some(_), Some((script, _))) => bail!("--wrap and the script {script:?} exclude each other"),
-            (None, None) => bail!("there is no script: carma sbatch [OPTIONS] SCRIPT [ARGUMENT]..., or --wrap COMMAND"),
+            (None, None) => bail!("no script: carma sbatch [OPTIONS] SCRIPT [ARGUMENT]..., or --wrap COMMAND"),
             (None, Some((script, arguments))) => {
                 let path = Self::find(script)?;
                 let bytes = fs::read(&path).with_context(|| format!("cannot read the script {script:?}"))?;
@@ -49,7 +49,7 @@ impl Batch {
         if path.is_file() {
             return Ok(path.to_owned());
         }
-        carma_gpu::find_program(path).with_context(|| format!("there is no script {script:?}"))
+        carma_gpu::find_program(path).with_context(|| format!("script {script:?} does not exist"))
     }
 
     /// The script as text, for its lines of options.

@@ -5,13 +5,13 @@ use std::io::Write;
 use anyhow::Result;
 use carma_format::wrapped;
 
-use super::plan::{Addition, Plan};
+use super::plan::{AddedOption, Plan};
 use super::submission::Submission;
 use crate::units::quoted;
 
 /// What was added and kept, a line for each.
 pub(super) fn notes(plan: &Plan) -> Vec<String> {
-    let added = plan.additions.iter().map(|Addition { option, reason }| format!("added {option}: {reason}"));
+    let added = plan.additions.iter().map(|AddedOption { option, reason }| format!("added {option}: {reason}"));
     added.chain(plan.notes.iter().cloned()).collect()
 }
 

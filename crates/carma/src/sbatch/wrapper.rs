@@ -23,7 +23,7 @@ pub(super) struct Recovery {
 
 /// A script as sbatch takes it.
 pub(super) fn check(name: &str, text: &[u8]) -> Result<()> {
-    ensure!(text.starts_with(b"#!"), "{name} is no batch script: its first line must say who runs it, as in #!/bin/bash");
+    ensure!(text.starts_with(b"#!"), "{name} is not a batch script: its first line must name the interpreter, as in #!/bin/bash");
     Ok(())
 }
 
@@ -89,7 +89,7 @@ mod tests {
     const RECOVERY: Recovery = Recovery { gpu: ShardedGpu { shards: 40, memory: carma_core::MiB(40_960) }, retries: 3 };
 
     #[test]
-    fn a_script_keeps_its_lines_for_slurm_and_comes_out_as_it_went_in() {
+    fn a_wrapped_script_is_unchanged() {
         let script = b"#!/bin/bash -l\n#SBATCH --time=5\n\n# why\n#SBATCH -p gpu\npython train.py \xff\n#SBATCH --late\nno newline at end";
         let text = wrapped(script, "/opt/my tools/carma".as_ref(), RECOVERY);
         assert_eq!(unwrapped(&text, 1).unwrap(), script);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_without_carma_runs_the_script_all_the_same() {
+    fn a_node_without_carma_runs_the_script() {
         let script =
             wrapped(b"#!/bin/bash -u\necho \"$# $1 $BASH_VERSION\" | cut -c 1-6\nexit 5\n", "/nonexistent/carma".as_ref(), RECOVERY);
         let folder = tempfile::tempdir().unwrap();

@@ -91,7 +91,7 @@ impl Scope {
             Self::User => {
                 let given = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
                 let config = given.or_else(|| Some(env::home_dir()?.join(".config")));
-                config.context("HOME is not set: there is no place for a user's unit")?.join("systemd/user")
+                config.context("HOME is not set: a user's unit has no folder")?.join("systemd/user")
             }
         };
         Ok(folder.join(UNIT))
@@ -134,14 +134,14 @@ fn install(arguments: &InstallArguments, output: &mut impl Write) -> Result<()> 
     }
     scope.check_rights("install")?;
     if let Some(config) = config.filter(|config| !config.is_file()) {
-        bail!("there is no file {}", config.display());
+        bail!("there is not a file {}", config.display());
     }
     let systemd = Systemd::find(scope)?;
     write(&file, &unit).with_context(|| format!("cannot write {}", file.display()))?;
     START.iter().try_for_each(|step| systemd.run(step))?;
     eprintln!("carma: wrote {}", file.display());
     match scope {
-        Scope::System => eprintln!("carma: the manager runs, and will at every boot"),
+        Scope::System => eprintln!("carma: the manager runs, and starts at every boot"),
         Scope::User => eprintln!(
             "carma: the manager runs, and will at every login; for it and its jobs\n\
              carma: to go on when you log out: loginctl enable-linger"
@@ -171,7 +171,7 @@ fn remove(scope: Scope) -> Result<()> {
     systemd.run(&["disable", "--now", UNIT])?;
     fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
     systemd.run(&["daemon-reload"])?;
-    eprintln!("carma: the service is gone; jobs that run go on, and `carma up` finds them again");
+    eprintln!("carma: the service is removed; running jobs continue, and `carma up` finds them again");
     Ok(())
 }
 

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_that_runs_and_one_that_does_not() {
+    fn the_state_of_a_service_is_parsed() {
         let runs = "MainPID=4711\nResult=success\nStatusText=2 jobs run, a=b waits\nLoadState=loaded\nActiveState=active\nSubState=running\n\
                     FragmentPath=/lib/systemd/system/carma.service\nUnitFileState=enabled\nActiveEnterTimestamp=Mon 2026-11-16 08:00:00 UTC\n";
         let failed = "MainPID=0\nResult=exit-code\nStatusText=\nLoadState=loaded\nActiveState=activating\nSubState=auto-restart\n\

@@ -15,7 +15,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crate::catalogue::CatalogueArguments;
 use crate::files::{read_table, report_skipped};
 
-/// Flags that describe the simulated world.
+/// Flags that describe the simulated servers and jobs.
 #[derive(Debug, Args)]
 pub(crate) struct WorldArguments {
     /// The simulated servers: 4xA100-40GB is one server with four GPUs, 312x8xV100-32GB is 312 servers. Separate kinds of servers by
@@ -83,7 +83,7 @@ pub(crate) fn memory_estimator(name: &str, estimates: Option<&Path>, catalogue: 
     Ok(match (name, estimates) {
         ("none", _) => Estimator::None,
         ("oracle", _) => Estimator::Oracle,
-        (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
+        (other, None) => bail!("unknown estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
         (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
     })
 }
@@ -152,7 +152,7 @@ impl World {
         Ok(map(&trace, &self.catalogue, 0, DurationRule::Own))
     }
 
-    /// A run with the defaults and this world.
+    /// A run with the defaults and these servers and jobs.
     pub(crate) fn simulation<'a>(
         &'a self,
         trace: &'a Trace,

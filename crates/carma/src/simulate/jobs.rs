@@ -22,7 +22,7 @@ pub(super) struct JobLine {
     slowdown: Option<f64>,
     attempts: usize,
     oom_attempts: usize,
-    /// Of the last attempt, joined by spaces.
+    /// GPUs of the last attempt, joined by spaces.
     on_gpus: String,
     outcome: String,
 }

@@ -51,7 +51,7 @@ impl Copies {
     /// before, so that the copy always has one.
     pub(super) fn submit(&mut self, client: &mut Client, submission: &Submission) -> Result<Submitted> {
         let Some(copy) = self.pending.take() else { return Ok(client.submit(submission)?) };
-        let note = Note { file: copy.path().join("jobs"), address: client.address().to_string() };
+        let note = CopyOwner { file: copy.path().join("jobs"), address: client.address().to_string() };
         note.write(&[])?;
         let folder = copy.keep();
         let answer = client.submit(submission);
@@ -66,12 +66,12 @@ impl Copies {
 }
 
 /// The owner of a copy.
-struct Note {
+struct CopyOwner {
     file: PathBuf,
     address: String,
 }
 
-impl Note {
+impl CopyOwner {
     fn write(&self, jobs: &[JobId]) -> Result<()> {
         let lines: Vec<String> = std::iter::once(self.address.clone()).chain(jobs.iter().map(|job| job.0.to_string())).collect();
         fs::write(&self.file, lines.join("\n")).with_context(|| format!("cannot write {}", self.file.display()))

@@ -61,7 +61,7 @@ fn forecasts(submissions: &[ValidSubmission], manager: &Manager) -> Result<Vec<V
 
 /// The forecast of the first job; others of an array are alike.
 fn text(forecast: &Forecast) -> String {
-    let expected = estimate(&forecast.estimate).unwrap_or_else(|| "nothing is known of it before it runs".to_owned());
+    let expected = estimate(&forecast.estimate).unwrap_or_else(|| "no estimate before its first run".to_owned());
     let place = match (&forecast.placement, &forecast.why) {
         (Some(placement), _) if placement.devices.is_empty() => "It would start now.".to_owned(),
         (Some(placement), _) => format!("It would start now on GPU {}.", devices(placement.devices.iter().map(|granted| granted.device))),

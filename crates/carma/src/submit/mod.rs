@@ -161,7 +161,7 @@ fn read(name: &str, files: &[String]) -> Result<String> {
         stdin().lock().take(LARGEST_FILE + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
     } else {
         if !Path::new(name).exists() || Path::new(name).is_dir() {
-            bail!("there is no file {name:?}; {}", hint::as_command(files));
+            bail!("there is not a file {name:?}; {}", hint::as_command(files));
         }
         let file = File::open(name).with_context(|| format!("cannot read {name}"))?;
         file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
@@ -185,10 +185,10 @@ pub(crate) fn caller() -> Result<Caller> {
             (Ok(name), Ok(value)) => {
                 environment.insert(name, value);
             }
-            (Ok(name), Err(_)) => eprintln!("carma: {name} is left out of the environment: not text in UTF-8"),
-            (Err(name), _) => eprintln!("carma: {} is left out of the environment: not text in UTF-8", name.display()),
+            (Ok(name), Err(_)) => eprintln!("carma: {name} is not in the job's environment: not text in UTF-8"),
+            (Err(name), _) => eprintln!("carma: {} is not in the job's environment: not text in UTF-8", name.display()),
         }
     }
-    let directory = env::current_dir().context("cannot say which folder this is")?;
+    let directory = env::current_dir().context("cannot find the present folder")?;
     Ok(Caller { directory, environment, umask: Umask::of_this_process(), now: Zoned::now })
 }

@@ -44,13 +44,13 @@ pub(super) fn running(id: u64, name: &str, user: &str, gpus: &[u16], gibibytes: 
     QueueRow { state, devices, attempts: 1, progress: Some(0.433), reason: None, ..waiting(id, name, user, gibibytes) }
 }
 
-pub(super) fn tenant(job: u64, name: &str, promised: u64, used: Option<u64>) -> GpuTenant {
+pub(super) fn tenant(job: u64, name: &str, reserved: u64, used: Option<u64>) -> GpuTenant {
     GpuTenant {
         attempt: AttemptId { job: JobId(job), number: 1 },
         name: Some(name.to_owned()),
         array: None,
         user: "ada".to_owned(),
-        promised: MiB(promised * 1024),
+        reserved: MiB(reserved * 1024),
         memory: used.map(|used| MiB(used * 1024)),
         limit: None,
         borrowed: None,
@@ -74,7 +74,7 @@ pub(super) fn gpu(ordinal: u16, tenants: Vec<GpuTenant>, used: u64) -> GpuDetail
         drained_for: None,
         memory: MiB(40 * 1024),
         memory_used: Some(MiB(used * 1024)),
-        promised: MiB(tenants.iter().map(|tenant| tenant.promised.0).sum()),
+        reserved: MiB(tenants.iter().map(|tenant| tenant.reserved.0).sum()),
         available: MiB(0),
         utilisation: Utilisation::of([
             (Metric::Smact, busy),
@@ -108,7 +108,7 @@ fn status(gpus: &[GpuDetail]) -> Status {
         up: Seconds::from_secs(100),
         observes: false,
         draining: false,
-        world: "4 GPUs".to_owned(),
+        gpu_source: "4 GPUs".to_owned(),
         emulated: false,
         speed: 1.0,
         gpus: gpus.len() as u32,
@@ -120,7 +120,7 @@ fn status(gpus: &[GpuDetail]) -> Status {
         jobs: Counts::default(),
         not_enforced: Vec::new(),
         errors: Vec::new(),
-        troubles: Vec::new(),
+        problems: Vec::new(),
     }
 }
 
@@ -186,7 +186,7 @@ pub(super) fn model_of(answers: Answers) -> Model {
     for (sequence, kind, body) in [
         (1, "launched", json!({"attempt": 1, "placement": {"devices": [{"device": "s0/gpu0"}]}})),
         (2, "finished", json!({"outcome": carma_core::Outcome::Failed { code: 1 }, "text": "failed with exit code 1"})),
-        (4, "ended", json!({"attempt": 1, "verdict": "out_of_memory", "because": "GPU memory ran out: it asked for 3.3 GiB more"})),
+        (4, "ended", json!({"attempt": 1, "verdict": "out_of_memory", "reason": "GPU memory ran out: it requested 3.3 GiB more"})),
         (5, "requeued", json!({"floor": 29_011, "reason": {"after": "out_of_memory"}})),
     ] {
         send(Message::Event(event(sequence, kind, body)));

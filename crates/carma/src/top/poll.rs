@@ -115,7 +115,8 @@ impl Poller {
                 let query = LogQuery { stream: *stream, lines: Some(LOG_LINES), ..LogQuery::default() };
                 let mut bytes = Vec::new();
                 let read = client.logs(name, query).map_err(text);
-                let read = read.and_then(|mut log| log.read_to_end(&mut bytes).map_err(|error| format!("the log broke off: {error}")));
+                let read =
+                    read.and_then(|mut log| log.read_to_end(&mut bytes).map_err(|error| format!("the log was interrupted: {error}")));
                 Message::Log(name.clone(), read.map(|_| bytes))
             }
         };

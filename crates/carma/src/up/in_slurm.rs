@@ -67,7 +67,7 @@ fn submit(places: &Places, arguments: &[OsString]) -> Result<()> {
     // Slurm would let others read it.
     let made = fs::File::options().create(true).append(true).mode(0o600).open(&log);
     made.with_context(|| format!("cannot write {}", log.display()))?;
-    let program = std::env::current_exe().context("cannot say which program this is")?;
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
     let script = script(&program, std::env::args_os().skip(1), arguments)?;
     let mut command = Command::new("sbatch");
     command.arg("--parsable").args(DEFAULTS).arg("--open-mode=append").arg(with_value("--output=", &log)).args(arguments);

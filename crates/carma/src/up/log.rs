@@ -111,7 +111,7 @@ impl Subscriber for Log {
             last_errors::keep(LoggedError { at, text: fields.message().to_owned() });
         }
         let line = fields.line(self.format, *event.metadata().level(), Timestamp::now());
-        // One write, so that threads do not mix their lines. A full disk must not end the manager.
+        // One write, so that threads do not mix their lines. A full disk must not stop the manager.
         let _ = stderr().write_all(line.as_bytes());
     }
 

@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         None => Places::own(),
     };
     if let Some(file) = &arguments.config {
-        ensure!(file.exists(), "there is no file {}", file.display());
+        ensure!(file.exists(), "there is not a file {}", file.display());
         places.configuration.clone_from(file);
     }
     if arguments.slurm.in_slurm {
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let (driver, world) = if arguments.no_gpus || arguments.no_local { (None, without_gpus()?) } else { world()? };
     let store = Arc::new(state::open(&places, &mut signals)?);
     let record = arguments.record.as_ref().map(std::path::absolute).transpose()?;
-    let program = std::env::current_exe().context("cannot say which program this is")?;
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
     let setup = Setup {
         places: places.clone(),
         configuration: configuration.clone(),
@@ -157,8 +157,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     drop(published);
     // Other threads may still have the store, so that it would not be closed by itself.
     store.close();
-    ensure!(ended_well, "the engine broke: start the manager again, and nothing is lost");
-    tracing::info!("stopped; jobs that run go on");
+    ensure!(ended_well, "the engine failed: start the manager again; nothing is lost");
+    tracing::info!("stopped; running jobs continue");
     Ok(())
 }
 

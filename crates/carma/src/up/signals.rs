@@ -66,7 +66,7 @@ pub(super) fn handle_signals(mut signals: Signals, handle: Handle, configuration
     Ok(())
 }
 
-/// Stops the manager. Jobs that run go on.
+/// Stops the manager. Running jobs continue.
 pub(super) fn shut_down(handle: &Handle) {
     if let Ok(runtime) = runtime() {
         let _ = runtime.block_on(handle.shutdown(Shutdown::default()));

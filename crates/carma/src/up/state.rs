@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use carma_manager::places::Places;
-use carma_manager::store::{HostIdentity, LeaseTiming, Opening, Store, StoreError};
+use carma_manager::store::{HostIdentity, LeaseTiming, OpenMode, Store, StoreError};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -23,7 +23,7 @@ const LEASE_VARIABLE: &str = "CARMA_TEST_LEASE";
 
 /// Opens the store. Waits while another host's lease may be valid; TERM and INT end the wait.
 pub(super) fn open(places: &Places, signals: &mut Signals) -> Result<Store> {
-    let mut opening = Opening::new(places.database())?;
+    let mut opening = OpenMode::new(places.database())?;
     if let Ok(text) = env::var(HOST_VARIABLE) {
         let (host, boot) = text.split_once('/').context("the host of a test is name/boot")?;
         opening.host = HostIdentity { host: host.to_owned(), boot: boot.to_owned() };

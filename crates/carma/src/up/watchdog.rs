@@ -28,7 +28,7 @@ pub(super) fn start(handle: &Handle, settings: &ManagerConfig) -> Result<()> {
 
 /// Ends the process with an error: a service restarts it, and finds the jobs.
 fn end(stuck: Stuck) {
-    end_now(&format!("{stuck}: the manager ends, to be started again; jobs continue, and nothing is lost"));
+    end_now(&format!("{stuck}: the manager ends and must be started again; jobs continue, and nothing is lost"));
 }
 
 /// Ends the process with an error, whatever its threads do.

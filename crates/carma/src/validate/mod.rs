@@ -17,7 +17,7 @@ use crate::progress::simulate_all;
 use crate::simulate::{World, WorldArguments};
 use carma_format::wrapped;
 
-/// What the simulator is held against. Nothing is fitted.
+/// The measured data to compare the simulator with. Nothing is fitted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  carma validate --jobs philly60_jobs.csv --measured philly60_measured.csv")]
 pub(crate) struct Arguments {

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     };
     writeln!(output, "{}", bridge.url())?;
     output.flush()?;
-    eprintln!("Open this address in a browser; it shows {} as you may see it, until Ctrl-C.", status.world);
+    eprintln!("Open this address in a browser; it shows {} as you may see it, until Ctrl-C.", status.gpu_source);
     if std::env::var_os("SSH_CONNECTION").is_some() {
         let port = bridge.port();
         eprintln!("From your own machine: ssh -L {port}:127.0.0.1:{port} SERVER, then open it there.");

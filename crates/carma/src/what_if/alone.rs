@@ -17,7 +17,7 @@ pub(super) struct Stay {
 
 /// An attempt as it would have been alone on the same GPUs.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Alone {
+pub(super) struct SoloRun {
     /// Its total duration alone, and the training part of it.
     pub(super) seconds: f64,
     pub(super) training: f64,
@@ -59,7 +59,7 @@ impl Stay {
 
 impl Sharing<'_> {
     /// All attempts as they would have been alone.
-    pub(super) fn without_interference(&self, stays: &[Stay]) -> Vec<Alone> {
+    pub(super) fn without_interference(&self, stays: &[Stay]) -> Vec<SoloRun> {
         let mut trained = vec![0.0; stays.len()];
         let mut profiles = vec![Vec::new(); stays.len()];
         for round in 0..ROUNDS {
@@ -71,7 +71,7 @@ impl Sharing<'_> {
         }
         let alone = |((stay, training), ranks): ((&Stay, f64), Vec<RankProfile>)| {
             let outside_training: f64 = stay.outside_training(self.physics).iter().sum();
-            Alone { seconds: outside_training + training, training, ranks }
+            SoloRun { seconds: outside_training + training, training, ranks }
         };
         stays.iter().zip(trained).zip(profiles).map(alone).collect()
     }

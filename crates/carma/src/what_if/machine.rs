@@ -27,21 +27,21 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn of(gpus: &[GpuDetail]) -> Result<Self> {
-        ensure!(!gpus.is_empty(), "the manager has no GPUs, so there is nothing to simulate");
+        ensure!(!gpus.is_empty(), "the manager has no GPUs to simulate");
         let any = |is: fn(CollocationMode) -> bool| gpus.iter().any(|gpu| is(gpu.mode));
         if any(|mode| mode == CollocationMode::Mig) {
-            bail!("GPUs that are cut into MIG instances are not replayed");
+            bail!("GPUs with MIG instances are not simulated");
         }
         let mut notes = Vec::new();
         let mps = any(|mode| matches!(mode, CollocationMode::Mps { .. }));
         if mps && any(|mode| mode == CollocationMode::Streams) {
-            notes.push("Some GPUs are shared by MPS and some are not: all are simulated as if they were.".to_owned());
+            notes.push("Only some GPUs are shared by MPS: all are simulated with MPS.".to_owned());
         }
         let mut kinds = Vec::new();
         for gpu in gpus {
             kinds.push(simulated_kind(gpu).unwrap_or_else(|| {
                 let kind = nearest(gpu);
-                notes.push(format!("Nothing is known of {}: it is simulated as {}, the nearest by memory.", gpu.name, kind.name));
+                notes.push(format!("{} is unknown: it is simulated as {}, the nearest by memory.", gpu.name, kind.name));
                 kind
             }));
         }
@@ -124,7 +124,7 @@ pub(crate) mod tests {
             drained_for: None,
             memory: MiB(40_960),
             memory_used: None,
-            promised: MiB(0),
+            reserved: MiB(0),
             available: MiB(40_960),
             utilisation: Utilisation::default(),
             power: None,
@@ -143,7 +143,7 @@ pub(crate) mod tests {
     fn unknown_gpus_are_simulated_as_the_nearest_by_memory() {
         let machine = Machine::of(&[gpu(0, "NVIDIA A100-SXM4-40GB"), gpu(1, "something new")]).unwrap();
         assert_eq!(machine.servers.to_string(), "2xA100-40GB");
-        assert_eq!(machine.notes, ["Nothing is known of something new: it is simulated as A100-40GB, the nearest by memory."]);
+        assert_eq!(machine.notes, ["something new is unknown: it is simulated as A100-40GB, the nearest by memory."]);
         assert!(Machine::of(&[]).is_err());
         let cut = GpuDetail { mode: CollocationMode::Mig, ..gpu(0, "NVIDIA A100-SXM4-40GB") };
         assert!(Machine::of(&[cut]).unwrap_err().to_string().contains("MIG"));

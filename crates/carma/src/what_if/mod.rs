@@ -6,9 +6,9 @@
 
 mod alone;
 mod defaults;
-mod fate;
 mod machine;
 mod replayed;
+mod run_figures;
 mod view;
 
 use std::io::Write;
@@ -24,11 +24,11 @@ use jiff::tz::TimeZone;
 use crate::compare::settings;
 use crate::manager::{AnswerArguments, Moment, write_json};
 use crate::progress;
-use fate::{fate, mean_fate};
 #[cfg(test)]
 pub(crate) use machine::tests::gpu as sample_gpu;
 use machine::{Machine, joules};
 use replayed::Replayed;
+use run_figures::{mean_run, what_if_run};
 pub(crate) use view::simulator_error;
 #[cfg(test)]
 pub(crate) use view::tests::sample;
@@ -96,16 +96,16 @@ pub(crate) fn what_if(client: &mut Client, jobs: &[JobDetail], policies: &[Strin
         .into_iter()
         .chain(others.iter().map(|(name, settings)| (name.as_str(), settings)))
         .collect();
-    let (mut fates, never) = simulate(&contenders, &replayed, &machine, &model)?;
-    let simulated = fates.remove(0);
+    let (mut runs, never) = simulate(&contenders, &replayed, &machine, &model)?;
+    let simulated = runs.remove(0);
     // The energy of the GPUs includes jobs that are not replayed.
     let others_ran = jobs.iter().any(|job| job.ended.is_none() && !job.attempts.is_empty());
     let joules = if others_ran { None } else { joules(client, &gpus, replayed.span)? };
     let not_compared = others_ran.then(|| "Energy is not compared: jobs that are not over had GPUs as well.".to_owned());
-    let measured = fate(&status.policy, &replayed.measured, joules);
-    let more = (jobs.len() > most).then(|| format!("Earlier jobs are left out: the latest {most} are looked at."));
+    let measured = what_if_run(&status.policy, &replayed.measured, joules);
+    let more = (jobs.len() > most).then(|| format!("Earlier jobs are left out: only the latest {most} are simulated."));
     let left_out = replayed.notes.into_iter().chain(more).chain(machine.notes).chain(never).chain(not_compared).collect();
-    Ok(WhatIf { jobs: replayed.measured.len() as u64, left_out, measured, simulated, others: fates })
+    Ok(WhatIf { jobs: replayed.measured.len() as u64, left_out, measured, simulated, others: runs })
 }
 
 /// The latest, in order of submission.
@@ -141,18 +141,18 @@ fn simulate(
         let run = Simulation { seed: *seed, sharing: machine.sharing, ..simulation }.run()?;
         let joules = run.gpus.iter().map(|gpu| gpu.totals.joules).sum();
         let all_ended = run.jobs.iter().all(|job: &JobRecord| job.ended.is_some());
-        Ok((fate(name, &run.jobs, Some(joules)), all_ended))
+        Ok((what_if_run(name, &run.jobs, Some(joules)), all_ended))
     })?;
-    let mut fates = Vec::new();
+    let mut means = Vec::new();
     let mut never = Vec::new();
     for ((name, _), results) in contenders.iter().zip(results.chunks_exact(seeds)) {
         let (runs, all_ended): (Vec<WhatIfRun>, Vec<bool>) = results.iter().cloned().unzip();
-        fates.push(mean_fate(name, &runs));
+        means.push(mean_run(name, &runs));
         if all_ended.contains(&false) {
-            never.push(format!("By {name}, some jobs would never have ended, and count in no time."));
+            never.push(format!("Under {name}, some jobs would never have ended; they are not in the times."));
         }
     }
-    Ok((fates, never))
+    Ok((means, never))
 }
 
 #[cfg(test)]

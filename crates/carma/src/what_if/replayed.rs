@@ -10,7 +10,7 @@ use carma_manager::api::{AttemptDetail, JobDetail};
 use carma_manager::store::UnixMillis;
 use carma_sim::{Catalogue, InterferenceModel, JobRecord, Knowledge, Physics, RankProfile, Trace, TraceJob, Workload};
 
-use super::alone::{Alone, Sharing, Stay};
+use super::alone::{Sharing, SoloRun, Stay};
 use super::defaults::Defaults;
 use super::machine::Machine;
 use crate::replay::record;
@@ -36,7 +36,7 @@ const UNFINISHED: &str = "not finished yet";
 const OUT_OF_MEMORY: &str = Outcome::OutOfMemory.kind();
 
 impl Replayed {
-    /// Of jobs in order of submission, at this time.
+    /// Replays jobs in order of submission, at this time.
     pub(super) fn of(jobs: &[&JobDetail], machine: &Machine, model: &InterferenceModel, now: UnixMillis) -> Result<Self> {
         let (replayed, mut notes) = choose(jobs);
         ensure!(!replayed.is_empty(), "{}", nothing(&notes));
@@ -74,7 +74,7 @@ impl Replayed {
         let assumed = replayed.iter().filter(|job| work(job).any(|attempt| attempt.utilisation[Metric::Smact].is_none())).count();
         if assumed > 0 {
             notes.push(format!(
-                "Of {} no counters were measured: what was estimated counts, or else the mean of known workloads.",
+                "{} have no measured counters: the estimate is used, or else the mean of known workloads.",
                 count(assumed, "job")
             ));
         }
@@ -84,7 +84,7 @@ impl Replayed {
 }
 
 fn nothing(notes: &[String]) -> String {
-    let why = if notes.is_empty() { "no job was submitted in this time".to_owned() } else { notes.join("; ") };
+    let why = if notes.is_empty() { "no job was submitted in this period".to_owned() } else { notes.join("; ") };
     format!("there is nothing to replay: {why}")
 }
 
@@ -121,11 +121,11 @@ fn gpus(job: &JobDetail) -> u32 {
 }
 
 /// A job as its own workload, as it would be alone on the simulator's reference GPU.
-fn workload(job: &JobDetail, work: &[usize], (stays, alone): (&[Stay], &[Alone]), machine: &Machine) -> Workload {
+fn workload(job: &JobDetail, work: &[usize], (stays, alone): (&[Stay], &[SoloRun]), machine: &Machine) -> Workload {
     let mut seconds = 0.0;
     let mut ranks: Vec<RankProfile> = Vec::new();
     for place in work {
-        let Alone { seconds: took, training, ranks: here } = &alone[*place];
+        let SoloRun { seconds: took, training, ranks: here } = &alone[*place];
         let there = stays[*place].ranks.iter().zip(here).map(|((gpu, _), rank)| machine.kind(*gpu).unstretch(rank));
         let (times, profiles): (Vec<f64>, Vec<RankProfile>) = there.unzip();
         let slowest = times.into_iter().fold(f64::MIN_POSITIVE, f64::max);

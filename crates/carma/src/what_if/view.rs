@@ -17,21 +17,21 @@ use carma_format::{left, right, write_table};
 pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), zone: &TimeZone, output: &mut impl Write) -> Result<()> {
     let [since, until] = [since, until].map(|at| moment(at, zone).chars().take(16).collect::<String>());
     writeln!(output, "{} submitted from {since} to {until}", count(answer.jobs as usize, "job"))?;
-    writeln!(output, "Times and energy but waits are shares of what was measured.\n")?;
+    writeln!(output, "Times and energy are shares of the measured values, except for waits.\n")?;
     let WhatIf { measured, simulated, others, .. } = answer;
-    let times = |fate: &WhatIfRun| [fate.makespan, fate.completion, fate.completion_p95].map(Seconds::get);
-    let row = |name: String, fate: &WhatIfRun, [makespan, completion, p95]: [String; 3], energy: Option<String>| {
-        let attempts = format!("{:.1}", fate.out_of_memory);
-        [name, makespan, clock(fate.wait.get()), completion, p95, energy.unwrap_or_else(|| "-".to_owned()), attempts]
+    let times = |what_if_run: &WhatIfRun| [what_if_run.makespan, what_if_run.completion, what_if_run.completion_p95].map(Seconds::get);
+    let row = |name: String, what_if_run: &WhatIfRun, [makespan, completion, p95]: [String; 3], energy: Option<String>| {
+        let attempts = format!("{:.1}", what_if_run.out_of_memory);
+        [name, makespan, clock(what_if_run.wait.get()), completion, p95, energy.unwrap_or_else(|| "-".to_owned()), attempts]
     };
     let joules = measured.energy.map(|joules| joules.0);
     let mut rows = vec![row(format!("{} measured", measured.policy), measured, times(measured).map(clock), joules.map(energy))];
     let simulated = [(format!("{} simulated", simulated.policy), simulated)];
-    for (name, fate) in simulated.into_iter().chain(others.iter().map(|fate| (fate.policy.clone(), fate))) {
+    for (name, what_if_run) in simulated.into_iter().chain(others.iter().map(|what_if_run| (what_if_run.policy.clone(), what_if_run))) {
         let mut whole = times(measured).into_iter();
-        let shares = times(fate).map(|part| format!("{:.2}", ratio(part, whole.next().unwrap_or_default())));
-        let energy = fate.energy.zip(joules).map(|(part, whole)| format!("{:.2}", ratio(part.0, whole)));
-        rows.push(row(name, fate, shares, energy));
+        let shares = times(what_if_run).map(|part| format!("{:.2}", ratio(part, whole.next().unwrap_or_default())));
+        let energy = what_if_run.energy.zip(joules).map(|(part, whole)| format!("{:.2}", ratio(part.0, whole)));
+        rows.push(row(name, what_if_run, shares, energy));
     }
     let columns = [
         left("", 24),
@@ -54,10 +54,10 @@ pub(crate) fn simulator_error(WhatIf { measured, simulated, .. }: &WhatIf) -> St
         if percent == 0.0 { "less than 1 %".to_owned() } else { format!("{percent:+.0} %") }
     };
     format!(
-        "By the rules in force the simulator is off by {} in when the last job is done and by {} in the mean completion: trust what it says of \
-         other rules no further than that.",
-        off(|fate| fate.makespan),
-        off(|fate| fate.completion)
+        "Under the present policy, the simulator differs from the measurement by {} in the makespan and by {} in the mean completion time: expect \
+         errors of this size for other policies.",
+        off(|what_if_run| what_if_run.makespan),
+        off(|what_if_run| what_if_run.completion)
     )
 }
 
@@ -69,7 +69,7 @@ pub(crate) mod tests {
 
     /// Jobs that share GPUs, against one a GPU.
     pub(crate) fn sample() -> WhatIf {
-        let fate = |policy: &str, makespan, wait| WhatIfRun {
+        let what_if_run = |policy: &str, makespan, wait| WhatIfRun {
             policy: policy.to_owned(),
             makespan: Seconds::from_secs(makespan),
             wait: Seconds::from_secs(wait),
@@ -81,9 +81,9 @@ pub(crate) mod tests {
         WhatIf {
             jobs: 12,
             left_out: vec!["1 job left out: never ran".to_owned()],
-            measured: WhatIfRun { energy: None, ..fate("magm", 3600, 30) },
-            simulated: fate("magm", 3500, 20),
-            others: vec![fate("exclusive", 7200, 900), fate("or-magm/aegis/no-screen", 3650, 0)],
+            measured: WhatIfRun { energy: None, ..what_if_run("magm", 3600, 30) },
+            simulated: what_if_run("magm", 3500, 20),
+            others: vec![what_if_run("exclusive", 7200, 900), what_if_run("or-magm/aegis/no-screen", 3650, 0)],
         }
     }
 

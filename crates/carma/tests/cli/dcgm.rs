@@ -216,7 +216,7 @@ fn a_missing_counter_source_is_explained() {
 }
 
 #[test]
-fn a_host_engine_that_goes_is_noticed_and_found_again() {
+fn a_lost_host_engine_is_noticed_and_found_again() {
     let (folder, machine) = machine("1xA100-40GB");
     let state = folder.path().join("state");
     let away = folder.path().join("away");

@@ -50,7 +50,7 @@ fn seconds(line: &str) -> Option<u64> {
 }
 
 #[test]
-fn sharing_wins_a_job_recovers_and_nothing_is_left() {
+fn the_demo_runs_and_cleans_up() {
     let (folder, elsewhere) = (folder(), tempfile::tempdir().unwrap());
     let log = elsewhere.path().join("events.jsonl");
     let log = log.to_str().unwrap();

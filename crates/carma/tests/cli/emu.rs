@@ -92,7 +92,7 @@ fn signal(pid: u32, signal: Signal) {
 }
 
 #[test]
-fn a_job_takes_its_memory_prints_progress_and_ends_well() {
+fn a_training_job_uses_memory_and_prints_progress() {
     let emulated = Emulated::up("1xA100-40GB", 300);
     let job = emulated.train("0", &["--workload", WORKLOAD, "--seconds", "600", "--epochs", "1"]);
     let pid = job.id();
@@ -178,7 +178,7 @@ fn the_work_of_an_emulated_job_is_drawn_once_and_kept() {
 }
 
 #[test]
-fn neighbours_slow_each_other_down_as_the_model_says() {
+fn co_runners_slow_each_other_as_modelled() {
     let emulated = Emulated::up("1xA100-40GB", 200);
     let names = [WORKLOAD, "bert_base_wiki_bs32"];
     let jobs = names.map(|name| emulated.train("0", &["--workload", name]));
@@ -271,7 +271,7 @@ except ValueError as error:
     assert!(lines[0].starts_with("CUDA out of memory. Tried to allocate 53.05 GiB. GPU 0 has a total capacity of 39.59 GiB"), "{printed}");
     let known = [
         "1024",
-        "this process is on its GPUs already",
+        "this process uses its GPUs already",
         "-1 is not a size: write bytes from 0 on",
         "give the seconds to train for: only workloads of the catalogue have their own",
         "seconds cannot be 0: give more than 0",
@@ -280,7 +280,7 @@ except ValueError as error:
         "None is not a size: write whole bytes, or a text such as '3GiB'",
     ];
     assert_eq!(lines[1..9], known);
-    assert!(lines[9].starts_with("\"resnet51\" is no workload of the catalogue; is it \"resnet50_"), "{printed}");
+    assert!(lines[9].starts_with("\"resnet51\" is not a workload of the catalogue; did you mean \"resnet50_"), "{printed}");
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn machines_are_made_shown_and_removed() {
     assert!(shown.contains("\n  0 A100-40GB ") && shown.contains("    0/16384     0\n"), "{shown}");
     let folder = emulated.folder.path().display().to_string();
     let again = emulated.emu(&["up"]);
-    assert_eq!(text(&again.stderr), format!("carma: there are emulated GPUs in {folder} already: `carma emu down` removes them\n"));
+    assert_eq!(text(&again.stderr), format!("carma: {folder} already has emulated GPUs: `carma emu down` removes them\n"));
     assert!(emulated.prints(&["env"]).starts_with(&format!("export CARMA_EMU={folder}\nexport LD_LIBRARY_PATH={folder}/lib")));
     assert!(emulated.prints(&["env", "--fish"]).starts_with(&format!("set -gx CARMA_EMU '{folder}'\n")));
     let undone = emulated.prints(&["run", "--", "sh", "-c", "\"$0\" emu env --unset", env!("CARGO_BIN_EXE_carma")]);
@@ -300,13 +300,13 @@ fn machines_are_made_shown_and_removed() {
     emulated.prints(&["run", "--", "python3", "-c", "from carma import emu"]);
     assert_eq!(emulated.prints(&["run", "--", "sh", "-c", "echo $CARMA_EMU $0", "--folder"]), format!("{folder} --folder\n"));
     assert!(
-        text(&emulated.emu(&["fault", "lost", "--gpu", "2"]).stderr).contains("there is no GPU 2: give a number from 0 to 1 or a UUID")
+        text(&emulated.emu(&["fault", "lost", "--gpu", "2"]).stderr).contains("GPU 2 does not exist: give a number from 0 to 1 or a UUID")
     );
     fs::write(emulated.folder.path().join("notes"), "mine").unwrap();
     assert_eq!(text(&emulated.emu(&["down"]).stderr), format!("carma: removed 2 emulated GPUs in {folder}\n"));
     let left: Vec<_> = fs::read_dir(emulated.folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["notes"], "what is not of the machine stays, and nothing else");
-    let absent = format!("carma: there are no emulated GPUs in {folder}: `carma emu up` makes some\n");
+    let absent = format!("carma: {folder} has no emulated GPUs: `carma emu up` creates them\n");
     for command in ["show", "down", "env"] {
         assert_eq!(text(&emulated.emu(&[command]).stderr), absent);
     }
@@ -332,7 +332,7 @@ fn folders_may_have_odd_names() {
     let shell = Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_carma")]).env("CARMA_EMU", &folder).output().unwrap();
     assert_eq!(text(&shell.stdout), folder.to_str().unwrap(), "{}", text(&shell.stderr));
     let colon = command(&above.path().join("a:b")).arg("up").output().unwrap();
-    assert!(text(&colon.stderr).ends_with("a:b has a colon in its name, and so could not stand in PATH: name another folder\n"));
+    assert!(text(&colon.stderr).ends_with("a:b contains a colon and cannot be in PATH: give another folder\n"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 #[test]
-fn an_estimate_says_where_the_memory_goes_and_what_it_does_not_know() {
+fn an_estimate_lists_parts_and_unknowns() {
     let scratch = tempfile::tempdir().unwrap();
     let summary = file(scratch.path(), "net.model", SUMMARY);
     let shown = stdout(&["estimate", summary.to_str().unwrap(), "--batch", "64"]);

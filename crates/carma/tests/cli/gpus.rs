@@ -162,13 +162,14 @@ fn a_partitioned_gpu_shows_its_parts() {
     insta::assert_snapshot!("gpus-mig", server.shows(&["gpus", "--quick"]));
     let shown = server.shows(&["mig", "show"]);
     assert!(
-        shown.starts_with("GPU 0  NVIDIA A100-SXM4-40GB is cut into\n") && shown.contains("RTX 3090 cannot be cut into instances"),
+        shown.starts_with("GPU 0  NVIDIA A100-SXM4-40GB is partitioned into\n")
+            && shown.contains("RTX 3090 cannot be partitioned into instances"),
         "{shown}"
     );
-    assert_eq!(server.shows(&["mig", "apply", "--gpu", "0", "2x1g.5gb,3g.20gb"]), "nothing to do: it is cut like that\n");
+    assert_eq!(server.shows(&["mig", "apply", "--gpu", "0", "2x1g.5gb,3g.20gb"]), "nothing to do: it has this layout\n");
     let refused = server.refuses(&["mig", "apply", "--gpu", "0", "4g.20gb,4g.20gb"]);
-    assert_eq!(refused, "carma: this GPU has room for 1 MIG instance(s) of kind 4g.20gb, not 2\n");
-    assert!(server.refuses(&["mig", "apply", "--gpu", "7", "off"]).contains("there is no GPU 7: `carma gpus` lists those there are"));
+    assert_eq!(refused, "carma: this GPU has room for 1 MIG instance(s) of profile 4g.20gb, not 2\n");
+    assert!(server.refuses(&["mig", "apply", "--gpu", "7", "off"]).contains("GPU 7 does not exist: `carma gpus` lists all"));
     assert!(server.refuses(&["mig", "apply", "--gpu", "1", "1g.5gb"]).contains("cut"));
 }
 
@@ -205,7 +206,7 @@ fn the_doctor_lists_the_gpus() {
 }
 
 #[test]
-fn the_doctor_knows_what_later_drivers_have() {
+fn the_doctor_reports_features_of_later_drivers() {
     let server = Server::new("1xA100-40GB");
     let said = |server: &Server| server.shows(&["doctor"]).split_whitespace().collect::<Vec<_>>().join(" ");
     let before = said(&server);

@@ -107,12 +107,12 @@ fn bad_configuration_is_refused_with_key_and_range() {
     assert!(two.contains("carma.toml:1: policy = \"best\" is not allowed: give one of carma, exclusive, rr,"), "{two}");
     assert!(two.contains("carma.toml:3: admission.margin = -1 is not allowed: give a whole number from 0 to 1048576 MiB"), "{two}");
     let typo = refused("[admission]\nmargn = 1\n");
-    assert!(typo.contains("carma.toml:2: there is no key admission.margn: did you mean admission.margin?"), "{typo}");
+    assert!(typo.contains("carma.toml:2: unknown key admission.margn: did you mean admission.margin?"), "{typo}");
     assert!(refused("preset = \"karma\"").contains("give one of carma, standard, first, paper, aegis"));
     let three = refused("[queue]\norder = \"fastest\"\n[manager.logs]\nsize = 0\nsise = 3\n");
     assert_eq!(three.lines().filter(|line| line.contains("carma.toml:")).count(), 3, "{three}");
     assert!(refused("[manager]\noperators = \"no-such-group\"\n").contains("carma.toml:2: manager.operators: this host has no group"));
-    assert!(stderr(&["config", "check", "/nonexistent.toml"]).starts_with("carma: there is no file /nonexistent.toml"));
+    assert!(stderr(&["config", "check", "/nonexistent.toml"]).starts_with("carma: there is not a file /nonexistent.toml"));
     assert!(stderr(&["demo", "--policy", "best"]).contains("policy = \"best\" is not allowed"));
     assert!(stderr(&["demo", "--preset", "karma"]).contains("possible values: carma, standard, first, paper, aegis"));
 }

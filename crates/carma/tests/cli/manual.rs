@@ -23,7 +23,7 @@ fn every_command_has_a_page_and_every_page_that_is_named_exists() {
 }
 
 #[test]
-fn shells_complete_what_people_use() {
+fn shell_completions_work() {
     for (shell, sign) in [("bash", "complete -F _carma"), ("zsh", "#compdef carma"), ("fish", "complete -c carma")] {
         let script = stdout(&["completions", shell]);
         assert!(script.contains(sign) && script.contains("simulate") && !script.contains("shim"), "{shell}");

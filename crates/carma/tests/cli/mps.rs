@@ -20,7 +20,7 @@ use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
 use tempfile::TempDir;
 
 /// More than anything takes on a busy machine.
-const GENEROUS: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A machine with two GPUs and the control of the second's MPS.
 struct Bench {
@@ -41,7 +41,7 @@ impl Bench {
         let gpu: DeviceUuid = machine.with(|state| state.gpus[1].uuid.get().to_owned()).unwrap().parse().unwrap();
         let control = MpsControl::new(gpu.clone(), scratch.path().join("pipes"), scratch.path().join("logs"))
             .with_program(machine.programs().join("nvidia-cuda-mps-control"))
-            .with_deadline(GENEROUS);
+            .with_deadline(TIMEOUT);
         Self { scratch, machine, gpu, control }
     }
 
@@ -67,7 +67,7 @@ impl Bench {
             pipes: PathBuf::from(value("CUDA_MPS_PIPE_DIRECTORY").unwrap()),
             threads: value("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"),
             memory: value("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"),
-            timeout: GENEROUS,
+            timeout: TIMEOUT,
         })
     }
 
@@ -112,7 +112,7 @@ fn signal(pid: u32, signal: Signal) {
 fn until(what: &str, holds: impl FnMut() -> bool) {
     let (began, mut holds) = (Instant::now(), holds);
     while !holds() {
-        assert!(began.elapsed() < GENEROUS, "{what}");
+        assert!(began.elapsed() < TIMEOUT, "{what}");
         thread::sleep(Duration::from_millis(2));
     }
 }
@@ -155,7 +155,7 @@ fn a_daemon_serves_clients_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn limits_hold() {
+fn mps_limits_hold() {
     let bench = Bench::new();
     bench.control.start(ClientLimits { active_threads: Some(50), memory: Some(MiB(4096)) }).unwrap();
     assert_eq!(bench.control.command("get_default_active_thread_percentage").unwrap(), "50.0\n");
@@ -252,7 +252,7 @@ fn a_daemon_that_hangs_costs_one_deadline_and_is_stopped() {
         MpsSettings { pipes: bench.control.pipes().to_owned(), threads: None, memory: None, timeout: Duration::from_millis(200) };
     assert!(matches!(MpsConnection::open(&settings), Err(CudaError::MpsUnreachable)));
     impatient.stop(Duration::ZERO).unwrap();
-    assert!(began.elapsed() < GENEROUS);
+    assert!(began.elapsed() < TIMEOUT);
     assert_eq!([daemon, server].map(process_started), [None; 2]);
     drop(client);
 }
@@ -268,7 +268,7 @@ fn stopping_waits_for_clients_and_then_does_not() {
 }
 
 #[test]
-fn the_program_speaks_as_nvidias_does() {
+fn the_program_prints_like_that_of_nvidia() {
     let bench = Bench::new();
     let run = |arguments: &[&str], input: &str| {
         let mut command = Command::new("nvidia-cuda-mps-control");

@@ -17,7 +17,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// An emulated GPU, and a list of jobs that take so many of its seconds.
+    /// An emulated GPU, and a list of jobs with these lengths in its seconds.
     fn new(speed: f64, workloads: &[&str], seconds: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_carma"));
@@ -84,7 +84,7 @@ fn a_profile_calibrates_to_the_emulated_interference() {
 }
 
 #[test]
-fn an_interrupted_profile_goes_on() {
+fn an_interrupted_profile_continues() {
     let lab = Lab::new(600.0, &WORKLOADS[..2], 300);
     let output = lab.profile(&["--alone"]);
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -20,7 +20,7 @@ fn outputs(arguments: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn a_bar_is_drawn_on_a_terminal_and_nothing_is_said_to_a_pipe() {
+fn a_progress_bar_is_drawn_only_on_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.csv");
     let jobs: Vec<String> = (0..80).map(|job| format!("{},unet_voc,400", job * 20)).collect();

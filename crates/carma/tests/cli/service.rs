@@ -52,7 +52,7 @@ impl Home {
 const RUNS: &str = "*is-system-running) echo degraded; exit 1 ;;";
 
 #[test]
-fn a_users_service_comes_and_goes() {
+fn a_users_service_is_installed_and_removed() {
     let home = Home::new(RUNS);
     fs::write(home.path("my carma.toml"), "").unwrap();
     let installed = home.says(true, &["install", "--user", "--config", "my carma.toml"]);
@@ -68,7 +68,7 @@ fn a_users_service_comes_and_goes() {
 }
 
 #[test]
-fn a_dry_run_prints_the_unit_and_does_nothing() {
+fn a_dry_run_only_prints_the_unit() {
     let home = Home::new(RUNS);
     let output = home.service(&["install", "--user", "--dry-run"]);
     let unit = String::from_utf8(output.stdout).unwrap();
@@ -78,7 +78,7 @@ fn a_dry_run_prints_the_unit_and_does_nothing() {
 }
 
 #[test]
-fn without_systemd_nothing_is_written_and_another_way_is_named() {
+fn without_systemd_an_alternative_is_named() {
     let home = Home::new("*) echo offline; exit 1 ;;");
     insta::assert_snapshot!("service-no-systemd", home.says(false, &["install", "--user"]));
     assert!(home.says(false, &["status"]).contains("systemd does not run this machine"));
@@ -92,7 +92,7 @@ fn errors_of_systemd_are_shown_as_they_are() {
     let home = Home::new(&format!("{RUNS}\n*enable*) echo 'Unit is masked.' >&2; exit 1 ;;"));
     let message = home.says(false, &["install", "--user"]);
     assert_eq!(message, "carma: `systemctl --user enable carma.service` failed: Unit is masked.\n");
-    assert!(home.says(false, &["install", "--user", "--config", "none.toml"]).contains("there is no file HOME/none.toml"));
+    assert!(home.says(false, &["install", "--user", "--config", "none.toml"]).contains("there is not a file HOME/none.toml"));
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn output_errors_and_exit_are_kept_and_copied() {
 }
 
 #[test]
-fn a_job_starts_with_nothing_but_its_order() {
+fn a_job_inherits_only_its_order() {
     let state = tempfile::tempdir().unwrap();
     let mut job = shell(1, "pwd; env; cat; ls /proc/self/fd; cat /proc/self/oom_score_adj");
     job.environment.insert("GREETING".to_owned(), "a 'b' \"c\"\n$d".to_owned());
@@ -211,7 +211,7 @@ fn a_failed_start_says_why() {
 }
 
 #[test]
-fn a_log_stays_within_its_bounds_however_much_is_printed() {
+fn a_log_has_a_maximum_size() {
     let state = tempfile::tempdir().unwrap();
     let job = shell(1, "echo first; yes 0123456789abcdef0123456789abcdef0123456789abcdef | head -c 300000000; echo last");
     let folder = launch(&state, job);
@@ -272,11 +272,11 @@ fn an_attempt_is_run_once() {
     fs::remove_file(folder.path().join("exit.json")).unwrap();
     let output = again();
     assert!(!output.status.success());
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: this attempt was begun before, and is never begun twice\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: this attempt was started before, and never starts twice\n");
 }
 
 #[test]
-fn an_attempt_folder_without_supervisor_never_began_or_is_lost() {
+fn an_attempt_folder_without_supervisor_is_unstarted_or_lost() {
     let state = tempfile::tempdir().unwrap();
     let folder = AttemptFolder::of(state.path(), attempt(1));
     assert!(matches!(find(&folder).unwrap(), AttemptState::NeverStarted), "never made");

@@ -9,9 +9,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder to submit from.
-struct Desk(TempDir);
+struct SubmitFolder(TempDir);
 
-impl Desk {
+impl SubmitFolder {
     fn new(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -51,14 +51,14 @@ impl Desk {
 
 #[test]
 fn help_fits_the_terminal() {
-    let help = Desk::new(&[]).answer(&["--help"]);
+    let help = SubmitFolder::new(&[]).answer(&["--help"]);
     assert_eq!(help.lines().find(|line| line.chars().count() > 80), None, "too wide");
     insta::assert_snapshot!("submit-help", help);
 }
 
 #[test]
 fn a_command_arrives_word_by_word_with_the_callers_folder_and_environment() {
-    let desk = Desk::new(&[]);
+    let desk = SubmitFolder::new(&[]);
     let evil = "$(touch x); `id` 'a\n\"";
     let [request] = desk.requests(&["--gpus", "2", "--priority", "-3", "--env", "A=1", "--", "echo", "--gpus", evil]).try_into().unwrap();
     assert_eq!(request["command"]["program"], serde_json::json!(["echo", "--gpus", evil]));
@@ -73,7 +73,7 @@ fn a_command_arrives_word_by_word_with_the_callers_folder_and_environment() {
 
 #[test]
 fn a_dry_run_is_a_table() {
-    let table = Desk::new(&[]).answer(&[
+    let table = SubmitFolder::new(&[]).answer(&[
         "--dry-run",
         "-J",
         "sweep",
@@ -96,7 +96,7 @@ fn a_dry_run_is_a_table() {
 
 #[test]
 fn a_dry_run_without_a_manager_says_that_nothing_was_estimated() {
-    let output = Desk::new(&[]).submit(&["--dry-run", "--estimate", "dry-run", "--", "python3", "train.py"], "");
+    let output = SubmitFolder::new(&[]).submit(&["--dry-run", "--estimate", "dry-run", "--", "python3", "train.py"], "");
     assert!(output.status.success());
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: no manager runs, so nothing was estimated: use carma trace-memory\n");
 }
@@ -105,18 +105,18 @@ fn a_dry_run_without_a_manager_says_that_nothing_was_estimated() {
 fn files_of_all_forms_go_together_and_standard_input_is_one() {
     let script = "#!/bin/sh\n#SBATCH --gres=gpu:2 --partition=long\ntrue\n";
     let task = "# a\nconda activate torch\npython train.py\nnet.model\nimagenet\n64\ntraining\n1\n";
-    let desk = Desk::new(&[("a.sh", script), ("b.rad", task), ("c.toml", "command = ['c']\narray = '1-2'\n"), ("net.model", "")]);
+    let desk = SubmitFolder::new(&[("a.sh", script), ("b.rad", task), ("c.toml", "command = ['c']\narray = '1-2'\n"), ("net.model", "")]);
     assert_eq!(desk.requests(&["b.rad", "c.toml"]).len(), 3);
     let output = desk.submit(&["--dry-run", "--json", "-", "--", "argument"], script);
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: -, line 2: --partition: left out: it means nothing here\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: -, line 2: --partition: left out: it is not supported\n");
     let [request]: [Value; 1] = serde_json::from_slice::<Vec<Value>>(&output.stdout).unwrap().try_into().unwrap();
     assert_eq!(request["command"]["script"], serde_json::json!({"text": script, "arguments": ["argument"]}));
     assert_eq!(request["resources"]["gpus"], 2);
 }
 
 #[test]
-fn refusals_say_what_would_be_right() {
-    let desk = Desk::new(&[
+fn refusals_name_the_remedy() {
+    let desk = SubmitFolder::new(&[
         ("plain.sh", "true\n"),
         ("train.py", "import os\nprint(os.environ['CARMA_PARAM_SEED'])\n"),
         ("bad.toml", "command = ['a']\ngpu = 2\n"),

@@ -53,7 +53,7 @@ fn a_sample_is_taken_by_time_and_number() {
 
 #[test]
 fn wrong_mixes_and_traces_are_refused() {
-    assert!(stderr(&["trace", "generate", "--mix", "65/27/9"]).contains("the shares add up to 101, not to 100"));
+    assert!(stderr(&["trace", "generate", "--mix", "65/27/9"]).contains("the shares must add up to 100, not 101"));
     assert!(stderr(&["trace", "generate", "--mix", "all"]).contains("such as 65/27/8"));
     assert!(stderr(&["trace", "analyze", "/nonexistent.csv"]).starts_with("carma: /nonexistent.csv: cannot be read: "));
 }
@@ -65,7 +65,7 @@ fn the_catalogue_is_listed_within_the_terminals_width() {
     assert_eq!(list.lines().find(|line| line.chars().count() > 80), None, "too wide");
     insta::assert_snapshot!("catalogue-show", stdout(&["catalogue", "show", "gpt2_large_2"]));
     assert!(stdout(&["catalogue", "show", "gpt2_large_2", "--json"]).contains("\"source_text\": \"measured alone"));
-    assert!(stderr(&["catalogue", "show", "xeption"]).contains("\"xeption\" is no workload of the catalogue"));
+    assert!(stderr(&["catalogue", "show", "xeption"]).contains("\"xeption\" is not a workload of the catalogue"));
 }
 
 /// A shown workload, changed into another one of another source.
@@ -77,7 +77,7 @@ fn own_workload(name: &str, source: &str) -> String {
 }
 
 #[test]
-fn workloads_of_ones_own_are_added_and_known_everywhere() {
+fn own_workloads_are_added_and_found() {
     let home = tempfile::tempdir().unwrap();
     let catalogue = home.path().join("carma/workloads.toml");
     let add = |text: &str| {

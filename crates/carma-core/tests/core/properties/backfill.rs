@@ -19,11 +19,11 @@ fn limited() -> impl Strategy<Value = Arrival> {
     })
 }
 
-/// Two servers of two and three GPUs. Gates open as soon as a newcomer is seen, which is at once: what a gate adds to the
+/// Two servers of two and three GPUs. Gates open as soon as a new job is seen, which is at once: what a gate adds to the
 /// time a head waits is known only then.
 fn lab() -> Lab {
     let config = Config::from(Preset::Standard);
-    let config = Config { gate: GateConfig { observe: Seconds::ZERO, confirmed: Seconds::ZERO, patience: Some(Seconds::TICK) }, ..config };
+    let config = Config { gate: GateConfig { observe: Seconds::ZERO, confirmed: Seconds::ZERO, timeout: Some(Seconds::TICK) }, ..config };
     let mut lab = Lab::new(config, 2);
     lab.event(Event::ServerAttached(ServerSpec::new(ServerId(1))));
     for ordinal in 0..3 {
@@ -38,7 +38,7 @@ proptest! {
     /// Every job that reaches the head of the queue starts no later than the time first stated for it, give or take the
     /// millisecond of a gate.
     #[test]
-    fn a_head_starts_when_its_reservation_says(jobs in prop::collection::vec(limited(), 1..40)) {
+    fn a_head_starts_at_its_reserved_time(jobs in prop::collection::vec(limited(), 1..40)) {
         let mut reserved: BTreeMap<JobId, Time> = BTreeMap::new();
         run(&mut lab(), &jobs, |lab, actions| {
             for action in actions {

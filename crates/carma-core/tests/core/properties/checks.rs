@@ -5,7 +5,7 @@ use carma_core::*;
 use super::order::Candidate;
 use super::world::World;
 
-/// What the world itself remembers of a gate: which attempt closed it, when, and since when that one was seen.
+/// The test's own record of a gate: which attempt closed it, when, and since when it was seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Closed {
     pub(super) by: AttemptId,
@@ -16,10 +16,10 @@ pub(super) struct Closed {
 impl Closed {
     /// By the rules in force now, whatever they were when it closed.
     fn is_shut(&self, gate: GateConfig, now: Time) -> bool {
-        match (self.seen_at, gate.patience) {
-            // Sooner behind a newcomer that does what was forecast.
+        match (self.seen_at, gate.timeout) {
+            // Sooner for a new job that behaves as predicted.
             (Some(seen), _) => now - seen <= gate.observe.min(gate.confirmed),
-            (None, Some(patience)) => now - self.launched_at < patience,
+            (None, Some(timeout)) => now - self.launched_at < timeout,
             (None, None) => true,
         }
     }
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Decisions look only at what an event could have changed. A decision over everything must find no other job to start,
+    /// Decisions consider only what an event could have changed. A decision over everything must find no other job to start,
     /// except that what is kept for the head may be planned again and let others pass.
     fn check_no_job_was_overlooked(&self) {
         // New rules forget which switches were refused, and a head that hopes for one again is another one.
@@ -97,7 +97,7 @@ impl World {
     /// may exempt another user.
     fn is_left_to_others(&self, job: JobId, placement: &Placement) -> bool {
         let explanation = self.scheduler().explain(job).unwrap();
-        let left = |answer: &&DeviceAnswer| answer.obstacles.contains(&Obstacle::LeftToOthers);
+        let left = |answer: &&DeviceAnswer| answer.obstacles.contains(&Obstacle::ReservedForFairShare);
         let mut left = explanation.devices.iter().filter(left);
         left.any(|answer| placement.devices.iter().any(|granted| granted.device == answer.device))
     }
@@ -142,8 +142,8 @@ impl World {
             let since = waits.waits_since().filter(|since| scheduler.now() - *since >= scheduler.config().queue.reserve_after);
             let due = since.is_some() || matches!(waits, State::Recovering { .. });
             // The GPUs kept for users below their share move with every launch, and with them what can be kept for a head of another user.
-            let QueueConfig { fair_share, courtesy, .. } = scheduler.config().queue;
-            let moves = (fair_share && courtesy > Seconds::ZERO) || Self::became_head_after(actions, launched);
+            let QueueConfig { fair_share, fair_share_reserve, .. } = scheduler.config().queue;
+            let moves = (fair_share && fair_share_reserve > Seconds::ZERO) || Self::became_head_after(actions, launched);
             if let Some(kept) = scheduler.head_reservation().filter(|kept| due && !moves && kept.head == head) {
                 let active = job.state.active().unwrap();
                 let end = job.spec.time_limit.map(|limit| active.launched_at + limit);
@@ -165,7 +165,7 @@ impl World {
         for waiting in scheduler.queue() {
             // The turn in an array or within a quota that a job too large gives up comes to another in the middle of a decision.
             let takes_turns = waiting.spec.array.is_some() || scheduler.config().quotas.of(waiting.spec.user) != Quota::default();
-            // So does one that a job lost in this event, because it needs more or may have less than before.
+            // The same holds for a reservation that a job lost in this event, because it needs more or may have less than before.
             let as_before = |job: &Job| job.id() == waiting.id() && job.spec == waiting.spec && job.climb == waiting.climb;
             if takes_turns && !(same_limits && before.queue().any(as_before)) {
                 continue;

@@ -1,4 +1,4 @@
-//! How a world ends: the log is replayed, and everything that runs comes to its end.
+//! The end of a random test: the log is replayed, and all attempts end.
 
 use carma_core::*;
 

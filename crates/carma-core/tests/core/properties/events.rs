@@ -6,7 +6,7 @@ use proptest::sample::Index;
 
 use super::servers::{ServerStep, server_steps};
 
-/// What a world begins with.
+/// The initial state.
 #[derive(Debug, Clone)]
 pub(super) struct Setup {
     pub(super) settings: Settings,
@@ -55,7 +55,7 @@ pub(super) enum Step {
     Drain(Index, bool),
     Failing(Index),
     MpsDied(Index),
-    /// A GPU is cut into one instance more, or an instance is taken away.
+    /// A GPU is partitioned into one instance more, or an instance is taken away.
     Cut(Index, u16),
     Uncut(Index),
     Mode(Index, bool),
@@ -139,14 +139,14 @@ fn settings() -> impl Strategy<Value = Settings> {
     let enforcement = prop::option::of(prop::sample::select(vec![Enforcement::Off, Enforcement::Soft, Enforcement::Hard]));
     let memory = (trim_after, enforcement);
     let queueing = (jobs_per_gpu, queues(), prop::option::of(quotas), (time_slice, correction, confirmed, memory));
-    (preset, policy, any::<(bool, bool, bool)>(), queueing, power(), idle_holders(), modes).prop_map(
+    (preset, policy, any::<(bool, bool, bool)>(), queueing, power(), idle_jobs(), modes).prop_map(
         |(
             (preset, aim),
             policy,
             (reservations, idle_first, avoid),
             (jobs_per_gpu, queue, quotas, (time_slice, (slowdown, horizon), confirmed, (trim_after, enforcement))),
             power,
-            idle_holders,
+            idle_jobs,
             modes,
         )| Settings {
             preset: Some(preset),
@@ -165,9 +165,9 @@ fn settings() -> impl Strategy<Value = Settings> {
             quotas,
             correction: Some(CorrectionSettings { slowdown: Some(slowdown), memory_horizon: Some(horizon) }),
             enforce: Some(EnforceSettings { memory: enforcement, stop_borrowers: None }),
-            slots: Some(TimeSliceSettings { length: Some(time_slice) }),
+            time_slices: Some(TimeSliceSettings { length: Some(time_slice) }),
             power,
-            idle_holders,
+            idle_jobs,
             modes,
             ..Settings::default()
         },
@@ -198,7 +198,7 @@ fn queues() -> impl Strategy<Value = QueueSettings> {
             ageing: Some(ageing),
             fair_share: Some(fair_share),
             half_life: Some(half_life),
-            courtesy: Some(half_life - 60.0),
+            fair_share_reserve: Some(half_life - 60.0),
             shares: Some(shares),
             ..QueueSettings::default()
         },
@@ -212,9 +212,9 @@ fn power() -> impl Strategy<Value = Option<PowerSettings>> {
     prop::option::of((budget, cap, prefer).prop_map(|(budget, cap, prefer)| PowerSettings { budget, cap, prefer }))
 }
 
-fn idle_holders() -> impl Strategy<Value = Option<IdleHolderSettings>> {
+fn idle_jobs() -> impl Strategy<Value = Option<IdleJobSettings>> {
     let after = || prop::option::of((0_u32..60).prop_map(f64::from));
-    let settings = (after(), after()).prop_map(|(flag_after, lend_after)| IdleHolderSettings { below: Some(0.2), flag_after, lend_after });
+    let settings = (after(), after()).prop_map(|(flag_after, lend_after)| IdleJobSettings { below: Some(0.2), flag_after, lend_after });
     prop::option::of(settings)
 }
 

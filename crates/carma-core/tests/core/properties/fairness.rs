@@ -11,7 +11,7 @@ use crate::lab::{Lab, job, secs};
 /// What every job should take, whatever it does.
 const EXPECTED: u64 = 60;
 
-/// Jobs of which each takes a whole GPU and should take as long as any other.
+/// Jobs that each need a whole GPU and have equal expected lengths.
 fn equal_jobs() -> impl Strategy<Value = Vec<Arrival>> {
     let one = (0_u64..20, 0_u32..4, 5_u64..200).prop_map(|(gap, user, used)| {
         let (user, group) = (UserId(user), GroupId(user / 2));
@@ -26,7 +26,7 @@ fn rules(aim: Option<Aim>, half_life: f64, shares: &[ShareSettings]) -> Config {
     let queue = QueueSettings {
         fair_share: Some(true),
         half_life: Some(half_life),
-        courtesy: Some(0.0),
+        fair_share_reserve: Some(0.0),
         shares: Some(shares.to_vec()),
         ..QueueSettings::default()
     };

@@ -1,4 +1,4 @@
-//! Counterexamples that random events found, each cut down by hand. The world checks every answer.
+//! Counterexamples that random events found, each cut down by hand. The test checks every answer.
 
 use carma_core::*;
 
@@ -19,8 +19,8 @@ fn submit(world: &mut World, spec: JobSpec) -> JobId {
 /// Job 1 passes the head, job 2. That puts job 4 of the other user at the head, which waits too. If job 3 then passed job 4 onto the GPUs kept for
 /// job 2, its start would put job 2 at the head again, without its GPUs.
 #[test]
-fn what_is_kept_for_a_head_stays_kept_while_another_user_is_next() {
-    let queue = r#""queue":{"order":"submission","fair_share":true,"courtesy":0,"backfill":100,"reserve_after":0,"critical":0}"#;
+fn a_reservation_remains_while_another_user_is_next() {
+    let queue = r#""queue":{"order":"submission","fair_share":true,"fair_share_reserve":0,"backfill":100,"reserve_after":0,"critical":0}"#;
     let rules = format!(r#"{{"preset":"first","policy":"or-magm","admission":{{"reservations":false,"idle_first":false}},{queue}}}"#);
     let streams = |memory| (memory, Mode::Streams);
     let servers = vec![vec![streams(11); 2], vec![streams(40), (11, Mode::Mig), streams(80)], vec![streams(40)]];

@@ -4,7 +4,7 @@ use carma_core::*;
 
 use super::world::World;
 
-/// What a server's GPUs draw by the published fit, worked out apart from the scheduler.
+/// The power of a server's GPUs by the published fit, computed apart from the scheduler.
 fn draw(server: &Server) -> f64 {
     let devices = server.devices.iter().filter(|device| !device.lost);
     let watts = devices.map(|device| {
@@ -20,7 +20,7 @@ fn draw(server: &Server) -> f64 {
 }
 
 impl World {
-    /// What was launched leaves every server within its budget.
+    /// Launches keep every server within its budget.
     pub(super) fn check_power(&self, actions: &[Action]) {
         let Some(budget) = self.scheduler().config().power.budget else { return };
         for (attempt, granted) in launched(actions) {

@@ -1,4 +1,4 @@
-//! What a scheduler makes of jobs that are handed back to it.
+//! Restored jobs in a new scheduler.
 
 use carma_core::*;
 

@@ -1,4 +1,4 @@
-//! The search skips what cannot win; a look at every device must find the same.
+//! The search skips what cannot win; an exhaustive search must find the same.
 
 use carma_core::*;
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn room(load: Load, needed: u64) -> Option<u64> {
     (available >= needed && !busy).then_some(available)
 }
 
-/// The devices by hand: in each server the best so many, then the server whose worst is best.
+/// An exhaustive search: in each server the best devices, then the server whose worst device is best.
 fn expected(servers: &[Vec<Load>], policy: &str, gpus: usize, needed: u64) -> Option<(usize, Vec<u16>)> {
     let score = |load: Load, available: u64| match policy {
         "ff" => 0,
@@ -50,7 +50,7 @@ fn expected(servers: &[Vec<Load>], policy: &str, gpus: usize, needed: u64) -> Op
 
 proptest! {
     #[test]
-    fn the_search_finds_what_a_look_at_every_device_finds(
+    fn the_search_agrees_with_an_exhaustive_search(
         servers in servers(),
         policy in prop::sample::select(vec!["ff", "bf", "magm", "lug"]),
         gpus in 1_usize..4,

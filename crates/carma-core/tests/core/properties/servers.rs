@@ -10,9 +10,9 @@ use crate::lab::window;
 /// Something that happens to a server, picked from those there are at the time.
 #[derive(Debug, Clone)]
 pub(super) enum ServerStep {
-    /// A server with such GPUs comes, perhaps to end after so many seconds.
+    /// A server with such GPUs is attached; it may end after this many seconds.
     Attach(Vec<u64>, Option<u64>),
-    /// It ends after so many seconds from now, or not at all.
+    /// It ends after this many seconds from now, or not at all.
     Ends(Index, Option<u64>),
     Drain(Index),
     /// All its attempts are lost. If it is gone, nothing starts there any more, and it is detached.

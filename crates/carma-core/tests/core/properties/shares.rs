@@ -20,7 +20,7 @@ impl World {
         self.accepted(Event::HostMemory { server, available });
     }
 
-    /// What was launched leaves no host overbooked and no user beyond the quota in force.
+    /// Launches overbook no host and keep every user within the quota.
     pub(super) fn check_shares(&mut self, actions: &[Action]) {
         for action in actions {
             if let Action::Launch { attempt, placement, .. } = action {
@@ -59,7 +59,7 @@ impl World {
         assert!(jobs && gpus && memory, "{} brings {} to {sum:?} of {quota:?}", spec.id, spec.user);
     }
 
-    /// The one good reason not to accept a job is that its user may never have so much.
+    /// A job may be refused only if its user may never have this much.
     pub(super) fn check_refusal(&self, spec: &JobSpec) {
         let mut again = self.scheduler().clone();
         let refusal = again.handle(Event::JobSubmitted(Box::new(spec.clone())), self.now).unwrap_err();

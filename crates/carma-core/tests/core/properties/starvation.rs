@@ -56,7 +56,7 @@ proptest! {
     /// `queue.reserve_after` no job that passes it makes it wait longer. So it waits for the jobs that came until then, one after another at
     /// worst, and not for the end of the stream.
     #[test]
-    fn an_old_job_has_its_turn_whatever_comes_after_it(
+    fn an_old_job_is_not_starved_by_later_jobs(
         patient in patient(),
         stream in stream(),
         aim in prop::option::of(prop::sample::select(Aim::ALL.to_vec())),

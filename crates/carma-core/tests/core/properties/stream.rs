@@ -6,7 +6,7 @@ use carma_core::*;
 
 use crate::lab::{Lab, secs};
 
-/// A job that comes so many seconds after the one before. Each of its attempts runs for so many seconds and ends so.
+/// A job that arrives this many seconds after the previous one. Each attempt runs for a given time and ends in a given way.
 #[derive(Debug, Clone)]
 pub(super) struct Arrival {
     pub(super) gap: u64,

@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// What was given up or overtaken may be answered all the same.
+    /// Answers may also arrive for abandoned and replaced switches.
     fn answer(&mut self, gpu: DeviceId, to: GpuMode, done: bool) {
         let under_way = self.scheduler().fleet().device(gpu).is_some_and(|device| device.switches.to == Some(to));
         if !under_way || !done {

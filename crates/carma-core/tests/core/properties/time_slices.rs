@@ -30,7 +30,7 @@ impl World {
         // Under a budget the head may lack power in any case; and the longest may be next instead of the first.
         let Some(length) = scheduler
             .config()
-            .slots
+            .time_slices
             .length
             .filter(|_| scheduler.config().power.budget.is_none() && scheduler.config().queue.critical <= 0.0)
         else {
@@ -43,7 +43,7 @@ impl World {
         let answers = scheduler.explain(head.id()).unwrap().devices;
         let kept = |obstacle: &Obstacle| {
             let ends = matches!(obstacle, Obstacle::ServerEnding | Obstacle::EndsTooSoon { .. });
-            ends || matches!(obstacle, Obstacle::LeftToOthers | Obstacle::HostLeftToOthers)
+            ends || matches!(obstacle, Obstacle::ReservedForFairShare | Obstacle::HostReservedForFairShare)
         };
         let left_to_others = |device: DeviceId| answers.iter().any(|answer| answer.device == device && answer.obstacles.iter().any(kept));
         for job in scheduler.jobs().filter(|job| plain && job.spec.may_checkpoint && job.spec.priority <= head.spec.priority) {

@@ -1,4 +1,4 @@
-//! A world that feeds random steps to a scheduler and checks every answer against its own notes.
+//! Feeds random steps to a scheduler and checks every answer against its own records.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ impl World {
         };
         for (server, gpus) in (0..).zip(&setup.servers) {
             let cpu_jobs = (server == 0).then_some(2);
-            // Of the second server's host nothing is counted.
+            // The host of the second server is not counted.
             let counted = server != 1;
             let (cores, host_memory) = (counted.then_some(8 + 2 * server), counted.then_some(MiB(65_536)));
             world.accepted(Event::ServerAttached(ServerSpec { cpu_jobs, cores, host_memory, ..ServerSpec::new(ServerId(server)) }));

@@ -26,7 +26,7 @@ impl Drop for Terminal {
 }
 
 #[test]
-fn nvtop_draws_every_gpu_and_process_as_it_is() {
+fn nvtop_shows_every_gpu_and_process() {
     let nvidia = need!(carma_testing::nvidia());
     need!(carma_testing::program("tmux"));
     let emulated = Emulated::new("1xA100-40GB,1xRTX-3090-24GB");

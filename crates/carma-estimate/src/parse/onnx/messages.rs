@@ -73,7 +73,7 @@ impl<'a> Graph<'a> {
                 return Self::read(graph);
             }
         }
-        Err(Problem::Missing("there is no graph in it: is this an ONNX model?".to_owned()).at_byte(bytes.len()))
+        Err(Problem::Missing("it contains no graph: is this an ONNX model?".to_owned()).at_byte(bytes.len()))
     }
 
     fn read(mut message: Message<'a>) -> Result<Self, ParseError> {

@@ -94,6 +94,6 @@ impl<'a> Message<'a> {
     }
 
     fn broken(&self) -> ParseError {
-        Problem::Missing("the graph ends or breaks off here: export it again, or copy the whole file".to_owned()).at_byte(self.start)
+        Problem::Missing("the graph is truncated here: export it again, or copy the whole file".to_owned()).at_byte(self.start)
     }
 }

@@ -147,7 +147,7 @@ impl Reader {
         };
         let source = self.graph.push(layer).map_err(|error| error.problem)?;
         match self.names.insert(name.clone(), source) {
-            Some(_) => Err(Problem::expected(&name, "a name of its own: another layer has it, so write it with #2")),
+            Some(_) => Err(Problem::expected(&name, "a unique name: another layer has it, so append #2")),
             None => Ok(()),
         }
     }

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_holds_none() {
+    fn other_text_has_no_gpus() {
         assert_eq!(gpus("Error: unable to establish a connection to the specified host: localhost\n"), []);
         assert_eq!(instances("| -> I 0/1          | GPU Instance (EntityID: 0) |\n"), [], "an instance of no GPU");
     }

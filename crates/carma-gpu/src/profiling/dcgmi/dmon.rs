@@ -163,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn a_later_head_with_other_columns_counts() {
+    fn a_later_header_changes_the_columns() {
         let text = "GPU 0     1.000\n#Entity   SMACT        XXXXX\nID\nGPU 0     0.500        7\n\n#Entity   DRAMA\nID\nGPU 0     0.750\nSwitch 0  1.000\n";
         assert_eq!(read(text), ["Gpu(0): ", "Gpu(0): SMACT Some(0.5)", "Gpu(0): DRAMA Some(0.75)"]);
     }
 
     #[test]
-    fn errors_come_through() {
+    fn errors_are_passed_on() {
         let text = "Error setting watches. Result: Profiling is not supported for this group of GPUs or GPU\n";
         assert_eq!(
             read(text),

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_what_is_ended() {
+    fn ended_programs_leave_no_process() {
         let program = std::sync::Arc::new(Program::new("sleep".into(), Duration::from_secs(60)));
         let running = std::sync::Arc::clone(&program);
         let thread = thread::spawn(move || running.run(&["3600"], |_| ()));

@@ -113,7 +113,7 @@ impl Reader {
             Some(Line::Problem(found)) => problem = Some(found),
             None => {}
         });
-        problem.or(ended.err()).unwrap_or_else(|| Problem::Ended("it gave no reason".to_owned()))
+        problem.or(ended.err()).unwrap_or_else(|| Problem::Ended("no reason was given".to_owned()))
     }
 
     fn devices(&self) -> Result<HashMap<Entity, Unit>, Problem> {

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_minute_is_the_mean_of_what_was_seen_in_it() {
+    fn a_minute_is_the_mean_of_its_samples() {
         let device = DeviceId::gpu(ServerId(0), 0);
         let mut minutes = Minutes::default();
         let busy = |smact: Option<f64>| Utilisation::NONE.with(Metric::Smact, smact.map(Fraction::clamped));

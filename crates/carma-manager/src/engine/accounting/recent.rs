@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_minutes_are_remembered_and_what_is_before_is_let_go() {
+    fn samples_of_ten_minutes_are_kept() {
         let recent = recent(1000, 700);
         let samples = only(&recent, SampleFilter::default());
         assert_eq!((samples.at.len(), samples.at[0], samples.memory[600]), (601, UnixMillis(1_099_000), MiB(1699)));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn minutes_are_made_of_what_is_remembered() {
+    fn minutes_are_means_of_kept_samples() {
         let minutes = recent(0, 150).minutes(GPU, &(UnixMinute(1)..UnixMinute(9)));
         let made: Vec<_> = minutes.iter().map(|mean| (mean.minute.0, mean.readings, mean.memory_used)).collect();
         assert_eq!(made, [(1, 60, MiB(89)), (2, 30, MiB(134))]);

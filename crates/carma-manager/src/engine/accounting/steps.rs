@@ -7,7 +7,7 @@ use carma_core::{AttemptId, DeviceId, MiB};
 use crate::store::{MemoryStep, UnixMillis};
 
 /// Minimum time between two steps of an attempt on a device, in milliseconds.
-const APART: u64 = 5_000;
+const MIN_STEP: u64 = 5_000;
 /// Changes up to this many MiB, or up to this share, are no steps.
 const SMALL: u64 = 64;
 const SMALL_PART: f64 = 0.02;
@@ -33,7 +33,7 @@ impl MemorySteps {
         known.seen = seen;
         let before = known.written.memory.0;
         let change = memory.0.abs_diff(before);
-        let is_step = change > SMALL && change as f64 > SMALL_PART * before as f64 && at.0 >= known.written.at.0 + APART;
+        let is_step = change > SMALL && change as f64 > SMALL_PART * before as f64 && at.0 >= known.written.at.0 + MIN_STEP;
         if is_step {
             known.written = seen;
         }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_a_step_and_the_last_is_never_lost() {
+    fn only_changes_are_steps_and_the_last_is_kept() {
         let (gpu, attempt) = (DeviceId::gpu(ServerId(0), 0), AttemptId { job: JobId(1), number: 1 });
         let mut steps = MemorySteps::default();
         let mut written = Vec::new();

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checkpoint_is_there_once_when_it_is_written() {
+    fn a_checkpoint_is_reported_once() {
         let at = |second| Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second));
         let mut watch = CheckpointWatch::new(&CheckpointTimes { launched: at(10), changed: at(9) }, false);
         let mut check = |changed| watch.check(changed, false);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reported_or_is_older_than_the_attempt_is_no_new_checkpoint() {
+    fn old_and_reported_checkpoints_are_not_new() {
         let at = |second| Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second));
         let is_new =
             |changed, reported| CheckpointWatch::new(&CheckpointTimes { launched: at(10), changed }, reported).check(changed, true);

@@ -23,7 +23,7 @@ pub(crate) fn start_order(
     let client = placement.devices.first().filter(|granted| matches!(granted.limits, Limits::Mps { .. }));
     let mps = client.and_then(|granted| gpus.mps_control(granted.device));
     let rules = decisions.scheduler().config();
-    let checkpoints = CheckpointTerms { grace: rules.queue.grace, slot: rules.slots.length };
+    let checkpoints = CheckpointTerms { grace: rules.queue.grace, slot: rules.time_slices.length };
     let must_be_limited = rules.enforce.memory == Some(Enforcement::Hard);
     Some(StartOrder { attempt, owner: owner.clone(), placement, devices, gpu_files, mps, log_limit, checkpoints, must_be_limited })
 }

@@ -7,7 +7,7 @@ use carma_core::{AttemptId, DeviceId, Stall, Time};
 use super::Attempts;
 use crate::configuration::WatchConfig;
 use crate::executor::Executor;
-use crate::watch::{GpuSign, Look, StallWatch};
+use crate::watch::{AttemptSample, GpuSign, StallWatch};
 
 /// The signs of one attempt.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Attempts {
         worked: bool,
         now: Time,
         config: &WatchConfig,
-        look: impl FnOnce(&dyn Executor) -> Look,
+        look: impl FnOnce(&dyn Executor) -> AttemptSample,
     ) -> Option<Stall> {
         let Some(active) = self.active.get_mut(&attempt).filter(|active| active.started) else { return before };
         let watch = active.signs.watch.get_or_insert_with(|| StallWatch::new(worked || before.is_some()));

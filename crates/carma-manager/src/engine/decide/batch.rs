@@ -38,7 +38,7 @@ pub(crate) enum Effect {
     KeyStored(u32, SubmissionKey),
     /// An agent is one of the servers.
     Welcome(ServerId, Session),
-    /// The batch system is asked for something.
+    /// A request to the batch system.
     Batch(BatchOrder),
     /// The core forgets a job that is over.
     Forget(JobId),
@@ -121,11 +121,11 @@ impl Batch {
             let ids = (array.array.0..).map(JobId).zip(&array.indices);
             let members: Vec<&Job> = ids.filter_map(|(id, _)| scheduler.job(id)).collect();
             // Jobs that have started already, or have an estimate of their own, are written one by one.
-            let Some(standing) = members.last().copied().cloned() else { continue };
-            changed.extend(members.iter().filter(|job| !job.is_alike(&standing)).map(|job| job.id()));
+            let Some(state) = members.last().copied().cloned() else { continue };
+            changed.extend(members.iter().filter(|job| !job.is_alike(&state)).map(|job| job.id()));
             let AcceptedArray { array, indices, template, owner, submitted } = array;
-            let ended = standing.state.outcome().map(|_| at);
-            let stored = StoredArray { array, indices, template, owner, standing, submitted, ended };
+            let ended = state.state.outcome().map(|_| at);
+            let stored = StoredArray { array, indices, template, owner, state, submitted, ended };
             all.push(Change::ArrayAccepted(Box::new(stored)));
         }
         // A job is written before its attempts are; all of a batch is kept or nothing.

@@ -54,13 +54,13 @@ impl Core {
                 Ok(actions) => Ok(actions),
                 Err(LogError::Event(error)) => Err(error),
                 Err(LogError::Unwritten { actions, source }) => {
-                    tracing::error!("the record of events ends here: {source}");
+                    tracing::error!("the event log is incomplete from here: {source}");
                     *self = Self::Plain(Box::new(log.scheduler().clone()));
                     Ok(actions)
                 }
                 // Other errors happen only when a log is opened or read.
                 Err(other) => {
-                    tracing::error!("the record of events ends here: {other}");
+                    tracing::error!("the event log is incomplete from here: {other}");
                     Ok(Vec::new())
                 }
             },

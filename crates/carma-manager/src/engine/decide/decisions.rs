@@ -72,7 +72,7 @@ impl Decisions {
     /// Tells the core an event that it should accept.
     pub(crate) fn tell_or_log(&mut self, event: Event) {
         let result = self.tell(event);
-        let _ = result.inspect_err(|error| tracing::error!("the core refuses an event: {error}"));
+        let _ = result.inspect_err(|error| tracing::error!("the scheduler does not accept an event: {error}"));
     }
 
     /// The next action to act on.

@@ -11,8 +11,8 @@ use crate::store::Reader;
 
 impl Estimates {
     /// Records what was measured of an attempt for later estimates.
-    pub(crate) fn learn(&mut self, decisions: &Decisions, reader: &Reader, lesson: &Lesson<'_>) {
-        let Lesson { attempt, measurement, judgement, gpu, alone } = *lesson;
+    pub(crate) fn learn(&mut self, decisions: &Decisions, reader: &Reader, lesson: &LearnedRun<'_>) {
+        let LearnedRun { attempt, measurement, judgement, gpu, alone } = *lesson;
         if let (Verdict::Succeeded, Some(gpu), Ok(Some(estimated))) = (&judgement.verdict, gpu, reader.estimate(attempt.job)) {
             self.calibrated.learn(&estimated, gpu, measurement.peak_memory());
         }
@@ -34,9 +34,9 @@ impl Estimates {
     }
 }
 
-/// What there is to learn from an attempt.
+/// The result of an attempt, for later estimates.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lesson<'a> {
+pub(crate) struct LearnedRun<'a> {
     pub(crate) attempt: AttemptId,
     pub(crate) measurement: &'a Measurement,
     pub(crate) judgement: &'a Judgement,
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_that_went_on_from_a_checkpoint_took_all_its_slots() {
+    fn the_length_of_a_resumed_job_includes_all_its_time_slices() {
         let mut scheduler = Scheduler::new(Config::default());
         let spec = JobSpec { gpus: 0, ..JobSpec::new(JobId(1)) };
         for event in [Event::ServerAttached(ServerSpec::new(ServerId(0))), Event::JobSubmitted(Box::new(spec))] {

@@ -97,7 +97,7 @@ mod tests {
     use crate::request::JobCommand;
 
     #[test]
-    fn runs_outlive_the_manager_and_teach_their_user_only() {
+    fn stored_runs_are_used_only_for_their_user() {
         let folder = tempfile::tempdir().unwrap();
         let request = JobRequest::new(JobCommand::Program(vec!["python".to_owned(), "train.py".to_owned()]), "/project");
         for shared in [false, true] {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_too_little_is_not_used_for_decisions() {
+    fn weak_evidence_is_not_used_for_decisions() {
         let folder = tempfile::tempdir().unwrap();
         let mut lengths = Lengths::open(folder.path().join("durations.csv"), false);
         let of = |name: &str| JobRequest::new(JobCommand::Program(vec![name.to_owned()]), "/project");

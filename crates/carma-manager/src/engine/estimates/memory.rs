@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use carma_core::{Estimate, JobSpec, MemoryEstimate, MiB, PerRank, UserId};
-use carma_estimate::history::{History, Measured, Recalled, Signature};
+use carma_estimate::history::{History, HistoryEstimate, Measured, Signature};
 
 use super::Estimated;
 use crate::request::{JobCommand, JobRequest};
@@ -100,7 +100,7 @@ impl Memory {
 
     pub(crate) fn recall(&self, request: &JobRequest, user: UserId) -> Option<Estimated> {
         let signature = self.signature(request, user);
-        let Recalled { memory, memory_upper, utilisation, duration, interference, .. } = self.history.recall(&signature)?;
+        let HistoryEstimate { memory, memory_upper, utilisation, duration, interference, .. } = self.history.recall(&signature)?;
         let memory = MemoryEstimate { expected: memory, upper: memory_upper };
         let (memory, utilisation) = (Some(PerRank::Same(memory)), Some(utilisation));
         let estimate = Estimate { memory, utilisation, interference, sharing: None, duration };
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_one_user_teaches_others_only_where_they_share() {
+    fn runs_of_one_user_are_used_for_others_only_if_history_is_shared() {
         let folder = tempfile::tempdir().unwrap();
         let request = JobRequest::new(JobCommand::Program(vec!["train".to_owned()]), "/project");
         for shared in [false, true] {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_ran_out_of_memory_gets_more_than_it_had() {
+    fn a_job_that_ran_out_of_memory_gets_more() {
         let ran_out = EarlierRuns::RanOutWith(MiB(20_000));
         assert_eq!(raised(MemoryNeed::known(MiB(20_000)), ran_out).0, Some(25_000));
         assert_eq!(raised(MemoryNeed::known(MiB(20_001)), ran_out), (None, None));

@@ -11,7 +11,7 @@ mod memory;
 
 use self::calibrated::Calibrated;
 pub use self::earlier::earlier_need;
-pub(crate) use self::learning::Lesson;
+pub(crate) use self::learning::LearnedRun;
 pub(crate) use self::lengths::{Groups, Lengths};
 use self::memory::Memory;
 pub(crate) use crate::estimator::Method;

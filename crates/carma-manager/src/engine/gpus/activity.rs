@@ -11,13 +11,13 @@ use crate::measure::UsageSample;
 
 /// The longest period.
 const MAX_PERIOD: Seconds = Seconds::from_secs(10);
-/// Queries of the driver before an idle holder is due.
+/// Queries of the driver before an idle job is due.
 const QUERIES: f64 = 10.0;
 
 impl Gpus {
     /// How often the driver is asked for the activity of processes; unset while neither the rules nor a quiet attempt need it.
     pub(crate) fn activity_period(&self, decisions: &Decisions) -> Option<Duration> {
-        let rules = decisions.scheduler().config().idle_holders;
+        let rules = decisions.scheduler().config().idle_jobs;
         let suspects = self.suspects.then_some(MAX_PERIOD.times(QUERIES));
         let soonest = rules.flag_after.into_iter().chain(rules.lend_after).chain(suspects).min()?;
         Some(decisions.clock.real(soonest.times(1.0 / QUERIES).min(MAX_PERIOD)))
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_all_is_not_told() {
+    fn partial_activity_is_not_reported() {
         let process = |pid| GpuProcess { pid, kind: ProcessKind::Compute, memory: None, gpu_instance: None };
         let reading = |utilisation: Option<f64>| Reading {
             memory_used: MiB(1),

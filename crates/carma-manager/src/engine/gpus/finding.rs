@@ -38,8 +38,8 @@ impl Gpus {
         self.devices = found;
         self.keep_mps_modes(decisions, changes);
         if !self.setup.observes {
-            for trouble in self.mps.start_for_new(&mut self.devices, &Devices::default()) {
-                decisions.announce(trouble);
+            for problem in self.mps.start_for_new(&mut self.devices, &Devices::default()) {
+                decisions.announce(problem);
             }
         }
         for device in self.devices.iter() {
@@ -67,17 +67,17 @@ impl Gpus {
         let (daemons, known) = (Some(self.mps.clone()).filter(|_| !self.setup.observes), self.devices.clone());
         let run = move || {
             if let Ok((mut devices, excluded)) = Devices::find(&driver, &settings, &mut numbers) {
-                let troubles = daemons.map(|daemons| daemons.start_for_new(&mut devices, &known)).unwrap_or_default();
-                reports.changed(GpuChange::Found(Scan { number, devices, excluded, numbers, troubles }));
+                let problems = daemons.map(|daemons| daemons.start_for_new(&mut devices, &known)).unwrap_or_default();
+                reports.changed(GpuChange::Found(Scan { number, devices, excluded, numbers, problems }));
             }
         };
         let _ = thread::Builder::new().name("devices".to_owned()).spawn(run);
     }
 
-    pub(super) fn scanned(&mut self, decisions: &mut Decisions, Scan { number, mut devices, excluded, numbers, troubles }: Scan) {
+    pub(super) fn scanned(&mut self, decisions: &mut Decisions, Scan { number, mut devices, excluded, numbers, problems }: Scan) {
         if self.scans.counts(number) {
-            for trouble in troubles {
-                decisions.announce(trouble);
+            for problem in problems {
+                decisions.announce(problem);
             }
             devices.keep_modes(&self.devices);
             (self.numbers, self.excluded) = (numbers, excluded);
@@ -111,7 +111,7 @@ impl Gpus {
         }
         self.save_numbers();
         if let Err(error) = self.start_sampling(decisions) {
-            decisions.announce(format!("the GPUs cannot be looked at: {error}"));
+            decisions.announce(format!("the GPUs cannot be read: {error}"));
         }
     }
 

@@ -23,13 +23,13 @@ use crate::turns::{Limits, OWN};
 
 /// The limits of attempts, as last ordered.
 pub(super) struct MemoryLimiter {
-    in_force: BTreeMap<(AttemptId, DeviceId), InForce>,
+    in_force: BTreeMap<(AttemptId, DeviceId), AppliedLimits>,
     orders: Pool<LimitOrder>,
 }
 
 /// Limits of a control group on a GPU.
 #[derive(Debug)]
-struct InForce {
+struct AppliedLimits {
     gpu: DeviceUuid,
     group: PathBuf,
     limits: DriverLimits,
@@ -65,7 +65,7 @@ fn carry_out(driver: &Driver, order: LimitOrder, reports: &Reports) -> bool {
         LimitOrder::Clear { gpu, group } => {
             if group.exists() {
                 let cleared = driver.set_memory_limits(&gpu, &group, MemoryLimits::NONE);
-                let _ = cleared.inspect_err(|error| tracing::debug!("the memory limits of {} stay: {error}", group.display()));
+                let _ = cleared.inspect_err(|error| tracing::debug!("the memory limits of {} cannot be removed: {error}", group.display()));
             }
             true
         }
@@ -87,7 +87,7 @@ impl Gpus {
             wanted.extend(device.tenants.iter().filter_map(|tenant| Some(((tenant.attempt, device.id()), tenant.memory_limits()?))));
         }
         let orders = &memory_limits.orders;
-        memory_limits.in_force.retain(|key, InForce { gpu, group, .. }| {
+        memory_limits.in_force.retain(|key, AppliedLimits { gpu, group, .. }| {
             let remains = wanted.contains_key(key);
             if !remains {
                 orders.add(OWN, LimitOrder::Clear { gpu: gpu.clone(), group: group.clone() });
@@ -100,7 +100,7 @@ impl Gpus {
             }
             let Some((known, group)) = devices.get(device).zip(group_of(attempt)) else { continue };
             let gpu = known.uuid.clone();
-            memory_limits.in_force.insert((attempt, device), InForce { gpu: gpu.clone(), group: group.clone(), limits });
+            memory_limits.in_force.insert((attempt, device), AppliedLimits { gpu: gpu.clone(), group: group.clone(), limits });
             memory_limits.orders.add(OWN, LimitOrder::Set { attempt, device, gpu, group, limits });
         }
     }
@@ -108,7 +108,7 @@ impl Gpus {
 
 /// An attempt runs on a GPU that does not limit its memory as planned.
 pub(crate) fn not_limited(decisions: &mut Decisions, attempt: AttemptId, device: DeviceId, reason: &str) {
-    let text = format!("the driver does not limit the memory of {attempt} on {device}: {reason}");
+    let text = format!("the memory of {attempt} on {device} is not limited: {reason}");
     // The core refuses it if the attempt has ended meanwhile.
     if decisions.tell(Event::NotLimited { attempt, device }).is_ok() {
         decisions.note(attempt.job, JobEvent::Machine { text: text.clone() }, text);

@@ -185,7 +185,7 @@ impl Gpus {
             self.note_drained(decisions, device, None);
         } else {
             self.drained.remove(&device);
-            // What was wrong is taken to be mended.
+            // The faults are assumed to be repaired.
             self.faults.forget(device);
             decisions.batch.changes.push(Change::GpuResumed { device });
         }

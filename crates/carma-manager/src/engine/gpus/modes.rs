@@ -18,7 +18,7 @@ impl Gpus {
         let known = self.devices.get(device).filter(|_| self.setup.driver.is_some());
         match known {
             None => mode_refused(decisions, device, "it is no longer there"),
-            Some(known) if self.excluded.has(&known.uuid) => mode_refused(decisions, device, "others use MIG instances of it"),
+            Some(known) if self.excluded.has(&known.uuid) => mode_refused(decisions, device, "other processes use its MIG instances"),
             Some(_) => {
                 decisions.batch.changes.extend(self.change_for(device, to.sharing()).map(Change::MachineChanged));
                 decisions.batch.effects.push(Effect::Switch { device, to });
@@ -62,12 +62,12 @@ impl Gpus {
         self.found(decisions, &now);
         match result {
             Ok(()) => match decisions.tell(Event::GpuModeChanged { device, mode }) {
-                Ok(()) => decisions.announce(format!("{device} is shared by {to} now")),
-                Err(error) => decisions.announce(format!("{device} is shared by {to} now, which comes too late: {error}")),
+                Ok(()) => decisions.announce(format!("{device} is now shared through {to}")),
+                Err(error) => decisions.announce(format!("{device} was switched to {to} too late: {error}")),
             },
             Err(reason) if as_it_was => mode_refused(decisions, device, &reason),
             Err(reason) => {
-                decisions.announce(format!("{device} is neither shared by {to} nor as it was: {reason}"));
+                decisions.announce(format!("{device} could not be switched to {to}, and its former mode is lost: {reason}"));
                 // So that it is not tried again.
                 let _ = decisions.tell(Event::ModeRefused { device, reason });
                 let _ = decisions.tell(Event::GpuModeChanged { device, mode });
@@ -103,7 +103,7 @@ impl Gpus {
         for change in changes {
             let MachineChange::MigInstances { gpu } = change else { continue };
             let device = self.devices.by_uuid(gpu).map(|device| device.id);
-            // A GPU that is not for this manager is made whole by the next one that has it.
+            // The next manager that has the GPU joins its instances.
             if (may_be_cut && device.is_some()) || self.excluded.has(gpu) {
                 continue;
             }
@@ -122,6 +122,6 @@ impl Gpus {
 }
 
 fn mode_refused(decisions: &mut Decisions, device: DeviceId, reason: &str) {
-    decisions.announce(format!("{device} stays as it was: {reason}"));
+    decisions.announce(format!("{device} keeps its mode: {reason}"));
     let _ = decisions.tell(Event::ModeRefused { device, reason: reason.to_owned() });
 }

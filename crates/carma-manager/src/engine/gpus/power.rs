@@ -92,11 +92,11 @@ impl Limiter {
                     (None, None) => return true,
                     (None, Some(made)) => {
                         let restore = self.restore(made).map(|_| None);
-                        restore.map_err(|error| format!("the power limit of {device} cannot be put back: {error}"))
+                        restore.map_err(|error| format!("the power limit of {device} cannot be restored: {error}"))
                     }
                     (Some(limit), earlier) => {
                         let set = self.limit(&gpu, limit, earlier.as_ref()).map(Some);
-                        set.map_err(|error| format!("{device} cannot be limited to {limit}: {error}"))
+                        set.map_err(|error| format!("the power limit {limit} cannot be set on {device}: {error}"))
                     }
                 };
                 reports.changed(GpuChange::PowerLimited(device, result))

@@ -10,7 +10,7 @@ pub(crate) struct Scan {
     pub(crate) excluded: ExcludedGpus,
     pub(crate) numbers: Numbers,
     /// What operators should know.
-    pub(crate) troubles: Vec<String>,
+    pub(crate) problems: Vec<String>,
 }
 
 /// Scans by number, and running switches: a scan must not bring back what was before a switch or a later scan.

@@ -53,7 +53,7 @@ impl SwitchOrder {
         }
         if let Err(error) = self.cut() {
             // It is as before, so it needs its daemon again.
-            return Err(if had_mps && self.start_mps().is_err() { format!("{error}, and its MPS daemon is gone") } else { error });
+            return Err(if had_mps && self.start_mps().is_err() { format!("{error}, and its MPS daemon has ended") } else { error });
         }
         if self.to == GpuMode::Mps { self.start_mps() } else { Ok(()) }
     }

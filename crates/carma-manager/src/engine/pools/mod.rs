@@ -9,17 +9,17 @@ use carma_core::{Seconds, ServerId};
 use super::decide::{Decisions, Effect};
 use super::servers::RemoteServer;
 use crate::agents::AgentListener;
-use crate::batch::{BatchOrder, BatchSystem, ListedPilot, PilotFate, PilotPaths};
+use crate::batch::{BatchOrder, BatchSystem, ListedPilot, PilotOutcome, PilotPaths};
 use crate::cluster::{Pilot, PilotState, Pool, PoolName, PoolPause};
 use crate::store::{Change, Loaded};
 use crate::units::UnixMillis;
 
-/// So many failures in a row pause a pool.
+/// This many failures in a row pause a pool.
 const MAX_FAILURES: u32 = 3;
-/// A pilot that is missing in so many lists is not there: the batch system may be about to take it.
+/// A pilot that is missing in this many lists does not exist. In a single list it may be missing because the batch system is about to accept it.
 const MISSING: u32 = 2;
 /// A request without a clear answer may still be taken for this long, in milliseconds.
-const UNCLEAR: u64 = 10_000;
+const UNCLEAR_TIMEOUT: u64 = 10_000;
 
 /// All pools.
 #[expect(clippy::struct_field_names, reason = "they are the pools")]
@@ -34,7 +34,7 @@ pub(crate) struct Pools {
     paths: PilotPaths,
     watches: bool,
     /// Why the batch system does not answer.
-    pub(crate) trouble: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 impl Pools {
@@ -47,7 +47,7 @@ impl Pools {
             listener: None,
             paths,
             watches: false,
-            trouble: None,
+            problem: None,
         }
     }
 
@@ -168,13 +168,13 @@ impl Pools {
 
     /// The list of the batch system.
     pub(crate) fn listed(&mut self, decisions: &mut Decisions, listed: &[ListedPilot]) {
-        self.trouble = None;
+        self.problem = None;
         let now = decisions.wall();
         let names: Vec<String> = self.pilots.keys().cloned().collect();
         for name in names {
             // A pilot may have been started twice under one name: the last line that is not over counts.
             let lines = || listed.iter().filter(|line| line.name == name);
-            match lines().find(|line| line.fate != PilotFate::Over).or_else(|| lines().next_back()) {
+            match lines().find(|line| line.fate != PilotOutcome::Over).or_else(|| lines().next_back()) {
                 Some(line) => self.found(decisions, &name, line),
                 None => self.not_found(decisions, &name, now),
             }
@@ -192,7 +192,7 @@ impl Pools {
             }
         });
         // The lease of one that has connected decides when its jobs are put back.
-        if line.fate == PilotFate::Over && self.pilot(name).is_some_and(|pilot| pilot.state != PilotState::Connected) {
+        if line.fate == PilotOutcome::Over && self.pilot(name).is_some_and(|pilot| pilot.state != PilotState::Connected) {
             let last = self.paths.last_lines(name);
             let reason = if last.is_empty() { text } else { format!("{text}: {last}") };
             self.failed(decisions, name, &format!("a pilot ended before its agent connected: {reason}"));
@@ -206,12 +206,12 @@ impl Pools {
         }
         let times = self.missing.entry(name.to_owned()).or_default();
         *times += 1;
-        if *times < MISSING || now.0 < pilot.requested.0 + UNCLEAR {
+        if *times < MISSING || now.0 < pilot.requested.0 + UNCLEAR_TIMEOUT {
             return;
         }
         let reason = match (&pilot.state, &pilot.batch_state) {
             (PilotState::Requesting, Some(reason)) => reason.clone(),
-            _ => "the batch system no longer knows a pilot that it had accepted".to_owned(),
+            _ => "the batch system has lost a pilot that it had accepted".to_owned(),
         };
         self.failed(decisions, name, &reason);
     }

@@ -22,16 +22,16 @@ pub(crate) struct WaitingJob {
 pub(crate) fn misfit(pool: &Pool, job: &WaitingJob) -> Option<String> {
     let settings = &pool.settings;
     if job.gpus > settings.gpus {
-        return Some(format!("a pilot has {} GPUs, and the job needs {}", settings.gpus, job.gpus));
+        return Some(format!("a pilot has {} GPUs; the job needs {}", settings.gpus, job.gpus));
     }
     if let (Some(memory), Some(most)) = (job.memory, pool.gpu_memory())
         && memory > most
     {
-        return Some(format!("its GPUs have {most}, and the job needs {memory}"));
+        return Some(format!("its GPUs have {most}; the job needs {memory}"));
     }
     if let Some(needs) = job.needs.filter(|needs| *needs > settings.time) {
         let text = |time: Seconds| carma_format::duration(time.get());
-        return Some(format!("a pilot lasts {}, and the job may need {}", text(settings.time), text(needs)));
+        return Some(format!("a pilot runs for {}; the job may need {}", text(settings.time), text(needs)));
     }
     None
 }
@@ -67,12 +67,12 @@ pub(crate) fn need(pool: &Pool, pending: usize, present: usize, waiting: &[Waiti
         return Need::No(format!("{} in the queue of the batch system (backlog {})", pilots(pending, "waits", "wait"), settings.backlog));
     }
     if pending + present >= settings.max as usize {
-        return Need::No(format!("it has {} (max {})", carma_format::count(pending + present, "pilot"), settings.max));
+        return Need::No(format!("the pool has {} pilots (max {})", carma_format::count(pending + present, "pilot"), settings.max));
     }
     Need::Request
 }
 
-/// So many pilots, and the verb for one or several.
+/// A number of pilots, and the verb for one or several.
 fn pilots(number: usize, one: &str, several: &str) -> String {
     format!("{} {}", carma_format::count(number, "pilot"), if number == 1 { one } else { several })
 }

@@ -6,14 +6,14 @@ use carma_core::{JobId, JobSpec, Seconds, Time};
 
 use super::lengths::Known;
 
-/// So many submissions say how often there is one.
-const REMEMBERED: usize = 24;
-/// Of one submission, so many jobs are remembered: an array is submitted once.
+/// Submissions from which the rate is computed.
+const MAX_ARRIVALS: usize = 24;
+/// Jobs of one submission that are kept: an array is submitted once.
 const OF_ONE: usize = 2;
-/// Submissions say something about the future for so long.
-const LASTING: Seconds = Seconds::from_secs(2 * 3600);
-/// At most so many are foreseen.
-const FORESEEN: usize = 40;
+/// Older submissions are ignored.
+const MAX_AGE: Seconds = Seconds::from_secs(2 * 3600);
+/// Maximum number of predicted submissions.
+const MAX_PREDICTED: usize = 40;
 /// The first number of a foreseen job. The manager's own numbers are far below.
 const FIRST: u64 = u64::MAX / 4;
 
@@ -37,15 +37,15 @@ impl Submissions {
             }
             return;
         }
-        if self.0.len() == REMEMBERED {
+        if self.0.len() == MAX_ARRIVALS {
             self.0.pop_front();
         }
         self.0.push_back((now, job().into_iter().collect()));
     }
 
-    /// What is to be expected from now on. The fewer submissions there were and the longer ago they are, the less.
+    /// The expected submissions from now on. Fewer and older submissions give fewer.
     pub(super) fn arrivals(&mut self, now: Time) -> Arrivals {
-        self.0.retain(|(at, _)| now - *at < LASTING);
+        self.0.retain(|(at, _)| now - *at < MAX_AGE);
         let Some((first, _)) = self.0.front() else { return Arrivals::default() };
         let recent: Vec<_> = self.0.iter().flat_map(|(_, jobs)| jobs.iter().cloned()).collect();
         Arrivals { gap: (now - *first).get() / self.0.len() as f64, recent }
@@ -60,7 +60,7 @@ impl Arrivals {
             return (arrivals, known);
         }
         let mut at = 0.0;
-        for id in (FIRST..).take(FORESEEN) {
+        for id in (FIRST..).take(MAX_PREDICTED) {
             at -= (1.0 - draw(id)).ln() * self.gap / often;
             let place = (draw(id ^ FIRST) * self.recent.len() as f64) as usize;
             let (spec, length) = &self.recent[place.min(self.recent.len() - 1)];
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn submissions_go_on_as_they_were() {
+    fn submissions_continue_at_their_rate() {
         let mut submissions = Submissions::default();
         let draw = |subject: u64| if subject.is_multiple_of(2) { 0.3 } else { 0.7 };
         for job in 1..=10 {
@@ -86,8 +86,8 @@ mod tests {
         }
         let now = Time::from_secs(660);
         let (arrivals, known) = submissions.arrivals(now).drawn(now, 1.0, draw);
-        assert_eq!((arrivals.len(), known.len()), (FORESEEN, FORESEEN));
-        let last = arrivals.last().map(|(time, _)| (*time - now).get()).unwrap_or_default() / FORESEEN as f64;
+        assert_eq!((arrivals.len(), known.len()), (MAX_PREDICTED, MAX_PREDICTED));
+        let last = arrivals.last().map(|(time, _)| (*time - now).get()).unwrap_or_default() / MAX_PREDICTED as f64;
         assert!((40.0..80.0).contains(&last), "one a minute: {last}");
         assert!(submissions.arrivals(now).drawn(now, 0.0, draw).0.is_empty());
         assert!(submissions.arrivals(Time::from_secs(100_000)).drawn(now, 1.0, draw).0.is_empty(), "long ago");

@@ -5,20 +5,20 @@ use carma_estimate::durations::{Expected, Length};
 
 use super::tracks::Progress;
 
-/// A job of which nothing is known: half of all jobs take less than an hour, and most between 10 minutes and 5 hours.
+/// An unknown job: half of all jobs take less than an hour, and most between 10 minutes and 5 hours.
 const UNKNOWN: (Seconds, f64) = (Seconds::from_secs(3600), 1.6);
-/// What is less sure than this is no basis for a prediction: two of three within a factor of 2.2.
+/// Less certain lengths are no basis for a prediction: two of three within a factor of 2.2.
 const MOST_SPREAD: f64 = 0.8;
 
 /// What is known of the length of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Known {
     length: Length,
-    /// What has passed of it.
+    /// The elapsed part of it.
     passed: Seconds,
     /// The share that a checkpoint holds.
     saved: f64,
-    /// What it is based on, for people; unset: on nothing that would count.
+    /// Its basis as text; unset: no usable basis.
     pub(super) basis: Option<String>,
 }
 
@@ -29,7 +29,7 @@ impl Known {
         let by_runs = expected.filter(|expected| expected.length.spread() <= MOST_SPREAD).map(|expected| expected.source());
         let by_progress = progress.and_then(|progress| progress.length);
         if let Some(seen) = by_progress {
-            // What a checkpoint holds need not be done again, which earlier runs from the start do not tell.
+            // Checkpointed work is not done again; earlier runs from the start do not show that.
             length = if saved > 0.0 { seen } else { length.with(seen) };
         }
         let shown = by_progress.filter(|seen| seen.spread() <= MOST_SPREAD).map(|_| "its progress".to_owned());
@@ -48,7 +48,7 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use carma_estimate::durations::Likeness;
+    use carma_estimate::durations::Similarity;
 
     use super::*;
 
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn progress_and_earlier_runs_are_weighed() {
-        let expected = |spread| Some(Expected { length: Length::new(seconds(1000), spread), likeness: Likeness::Command, runs: 2 });
+        let expected = |spread| Some(Expected { length: Length::new(seconds(1000), spread), likeness: Similarity::Command, runs: 2 });
         let progress = |length: Option<Length>| Some(Progress { alone: seconds(400), length });
         let left = |known: &Known| known.left(0.5).get().round();
         let unknown = Known::new(None, progress(None), 0.0);

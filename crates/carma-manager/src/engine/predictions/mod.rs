@@ -36,11 +36,11 @@ pub(crate) use rounds::Predicted;
 pub(crate) const WAITING: usize = 200;
 /// Time between two rounds if nothing has changed: progress changes all the time.
 const PERIOD: Duration = Duration::from_secs(5);
-/// Time between two looks at how far jobs are.
+/// Time between two readings of the progress of jobs.
 const FOLLOW_PERIOD: Duration = Duration::from_millis(200);
 /// The shortest time between two rounds.
 const LEAST_PERIOD: Duration = Duration::from_millis(100);
-/// A round is followed by a pause of so many times its length.
+/// A round is followed by a pause of this many times its length.
 const PAUSE: u32 = 9;
 
 /// The latest predictions, and the thread that makes them. It ends when this is dropped.

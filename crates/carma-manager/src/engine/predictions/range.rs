@@ -2,11 +2,11 @@
 
 use carma_core::{Seconds, Time, percentile};
 
-/// The shown interval leaves out so much at each end.
+/// The share that the shown interval excludes at each end.
 const TAIL: f64 = 0.04;
-/// What no run ahead knows: the interval is so much wider than the runs are apart, and at least by so many seconds.
-const WIDER: (f64, f64) = (0.12, 20.0);
-/// An interval is shown if its end is at most so many times as far away as its beginning, with so many seconds added to both.
+/// Uncertainty that simulated runs do not contain: the interval is wider by this share, and by at least these seconds.
+const WIDENING: (f64, f64) = (0.12, 20.0);
+/// An interval is shown if its end is at most this many times as far away as its beginning, with these seconds added to both.
 const MOST_RATIO: (f64, f64) = (8.0, 120.0);
 
 /// When something is predicted to happen.
@@ -36,7 +36,7 @@ impl Range {
         if waits.is_empty() || !latest.is_finite() {
             return None;
         }
-        let (share, least) = WIDER;
+        let (share, least) = WIDENING;
         let earliest = (earliest * (1.0 - share) - least).max(0.0);
         let latest = latest * (1.0 + share) + least;
         let (ratio, added) = MOST_RATIO;
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_agree_give_a_narrow_interval_and_others_none() {
+    fn agreeing_runs_give_a_narrow_interval() {
         assert_eq!(range(&[600; 9]), Some([508.0, 600.0, 692.0]));
         assert_eq!(range(&[60, 600, 6000]), None, "nothing that would help");
         let now = Time::from_secs(5);
@@ -70,7 +70,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_interval_is_in_order_and_not_over(waits in proptest::collection::vec(0_u64..100_000, 1..40)) {
+        fn an_interval_is_ordered_and_in_the_future(waits in proptest::collection::vec(0_u64..100_000, 1..40)) {
             let Some([earliest, likely, latest]) = range(&waits) else { return Ok(()) };
             prop_assert!(0.0 <= earliest && earliest <= likely && likely <= latest);
         }

@@ -13,18 +13,18 @@ use super::range::{JobPrediction, Range};
 
 /// How many runs a round has. Primes: each job gets each quantile once, in an order of its own.
 const RUNS: [u64; 3] = [37, 19, 11];
-/// What a round may take. A run that alone takes too long is the last.
-const MOST_TIME: Duration = Duration::from_millis(400);
+/// The time limit of a round. A single run that takes too long is the last.
+const ROUND_TIMEOUT: Duration = Duration::from_millis(400);
 /// The most events of a run.
 const STEPS: usize = 4_000;
 /// How far predicted interference is off, as a factor: two of three within this.
 const INTERFERENCE: f64 = 0.35;
 /// The rate of submissions is at most this many times that of the last hours, and at least zero.
-const MOST_OFTEN: f64 = 2.0;
+const MAX_RATE_RATIO: f64 = 2.0;
 /// From a launch to the first activity on a GPU. Published: 8.2 s, p95 20.6 s.
 const START_UP: (Seconds, f64) = (Seconds::from_secs(8), 0.56);
 
-/// The present, to look ahead from.
+/// The present state, from which runs start.
 #[derive(Debug)]
 pub(super) struct Round {
     pub(super) now: Time,
@@ -67,11 +67,11 @@ impl Draw {
 }
 
 impl Round {
-    /// Looks ahead as often as there is time for. If even the fewest runs take too long, nothing is predicted.
+    /// Simulates as many runs as there is time for. If even the fewest take too long, nothing is predicted.
     pub(super) fn look_ahead(&self) -> Predicted {
         let began = Instant::now();
         let first = self.run(Draw { run: 0, of: RUNS[0] });
-        let runs = RUNS.into_iter().find(|runs| began.elapsed() * u32::try_from(*runs).unwrap_or(u32::MAX) <= MOST_TIME);
+        let runs = RUNS.into_iter().find(|runs| began.elapsed() * u32::try_from(*runs).unwrap_or(u32::MAX) <= ROUND_TIMEOUT);
         let futures: Vec<Future> = match runs {
             Some(of) if of == RUNS[0] => std::iter::once(first).chain((1..of).map(|run| self.run(Draw { run, of }))).collect(),
             Some(of) => (0..of).map(|run| self.run(Draw { run, of })).collect(),
@@ -81,8 +81,8 @@ impl Round {
     }
 
     fn run(&self, draw: Draw) -> Future {
-        const OFTEN_DRAW: u64 = u64::MAX - 2;
-        let often = MOST_OFTEN * draw.quantile(OFTEN_DRAW);
+        const RATE_DRAW: u64 = u64::MAX - 2;
+        let often = MAX_RATE_RATIO * draw.quantile(RATE_DRAW);
         let (arrivals, coming) = self.arrivals.drawn(self.now, often, |subject| draw.quantile(subject));
         let known = |job: &JobId| self.known.get(job).or_else(|| coming.get(job));
         let left = |job: JobId| known(&job).map_or(Seconds::ZERO, |known| known.left(draw.quantile(job.0)));

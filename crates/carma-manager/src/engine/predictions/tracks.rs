@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn time_beside_others_counts_for_what_it_is_worth_alone() {
+    fn time_on_a_shared_gpu_counts_as_time_alone() {
         let mut track = track();
         track.advance(Time::from_secs(200));
         track.slowdown = 2.0;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_tells_the_whole_length_without_the_start_up() {
+    fn progress_predicts_the_length_without_the_start_up() {
         let mut track = track();
         let mut report = |second, share| {
             track.advance(Time::from_secs(second));

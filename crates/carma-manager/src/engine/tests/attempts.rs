@@ -67,12 +67,12 @@ fn an_attempt_that_cannot_be_started_is_judged_without_having_run() {
 }
 
 #[test]
-fn an_attempt_that_the_host_delays_keeps_its_place_and_is_told_of() {
+fn a_delayed_attempt_keeps_its_place_and_is_reported() {
     let mut lab = Lab::new();
     let attempt = lab.submit(0);
     lab.report(Report::Delayed { attempt, reason: "the disk is full".to_owned() });
     assert!(lab.state(attempt.job).is_some_and(|state| state.active().is_some()));
-    let delayed = |lab: &Lab| lab.engine.view().status().troubles.iter().any(|trouble| trouble.contains("the disk is full"));
+    let delayed = |lab: &Lab| lab.engine.view().status().problems.iter().any(|problem| problem.contains("the disk is full"));
     assert!(delayed(&lab));
     lab.report(Report::Started(attempt));
     assert!(!delayed(&lab));

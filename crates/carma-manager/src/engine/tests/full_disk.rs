@@ -31,24 +31,24 @@ fn told(answer: &mut oneshot::Receiver<Result<ActionResult, Problem>>) -> String
 }
 
 #[test]
-fn a_cancelled_job_gets_its_signal_though_that_cannot_be_written() {
+fn a_cancelled_job_gets_its_signal_even_on_a_full_disk() {
     let mut lab = Lab::new();
     let attempt = running(&mut lab);
     let mut answer = ask_to_cancel(&mut lab, attempt);
     lab.engine.take(Input::Written(Err(WriteError::Full("/state/carma.db".into()))));
     assert_eq!(lab.calls(), [Call::Signal(attempt, Signal::Terminate)]);
     let told = told(&mut answer);
-    assert!(told.starts_with("it is told to end, but the cancellation is not recorded yet: no room is left"), "{told}");
+    assert!(told.starts_with("it was signalled, but the cancellation is not stored yet: the disk is full"), "{told}");
 }
 
 #[test]
-fn a_second_cancellation_while_nothing_can_be_written_kills() {
+fn a_second_cancellation_on_a_full_disk_kills() {
     let mut lab = Lab::new();
     let attempt = running(&mut lab);
     lab.engine.take(Input::Written(Err(WriteError::Full("/state/carma.db".into()))));
     for signal in [Signal::Terminate, Signal::Kill] {
         let mut answer = ask_to_cancel(&mut lab, attempt);
-        assert!(told(&mut answer).contains("not recorded yet"));
+        assert!(told(&mut answer).contains("not stored yet"));
         assert_eq!(lab.calls(), [Call::Signal(attempt, signal)]);
     }
     lab.engine.condition = Condition::Working;

@@ -27,7 +27,7 @@ fn an_attempt_that_runs_is_adopted_and_its_end_counts() {
 }
 
 #[test]
-fn the_time_of_an_attempt_goes_on_when_its_agent_is_back() {
+fn the_time_of_an_attempt_continues_when_its_agent_returns() {
     let mut lab = Lab::new();
     let attempt = lab.submit(0);
     lab.report(Report::Started(attempt));

@@ -97,7 +97,7 @@ fn jobs_that_start_and_end_between_the_pieces_are_cancelled_or_over() {
 }
 
 #[test]
-fn a_change_that_cannot_be_written_to_its_end_tells_which_jobs_are_changed() {
+fn a_partly_stored_change_reports_the_changed_jobs() {
     let mut lab = Lab::new();
     let jobs = waiting(&mut lab, 5000);
     let mut changed = ask(&mut lab, &jobs, JobAction::Hold);

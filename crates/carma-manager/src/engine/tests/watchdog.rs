@@ -49,30 +49,27 @@ fn a_busy_engine_is_left_alone() {
     while Instant::now() < until {
         let (job, _answer) = submission(0);
         lab.handle.inputs.send(job).unwrap();
-        assert_eq!(status(&lab).troubles, <[String; 0]>::default());
+        assert_eq!(status(&lab).problems, <[String; 0]>::default());
     }
     assert!(ends.try_recv().is_err() && checks.try_iter().count() >= 3);
 }
 
 #[test]
-fn without_a_limit_a_stuck_part_is_a_trouble_until_it_responds() {
+fn without_a_limit_a_stuck_part_is_reported_until_it_responds() {
     let lab = Lab::new().run();
     let exits = lab.handle.heartbeats().start(Part::Exits);
     let (_checks, ends) = watched(&lab, None);
     let until = Instant::now() + TIMEOUT;
-    let troubles = loop {
-        let troubles = status(&lab).troubles;
-        if !troubles.is_empty() || Instant::now() > until {
-            break troubles;
+    let problems = loop {
+        let problems = status(&lab).problems;
+        if !problems.is_empty() || Instant::now() > until {
+            break problems;
         }
         thread::sleep(Duration::from_millis(50));
     };
-    assert!(
-        matches!(troubles.as_slice(), [one] if one.starts_with("the watch over the ends of jobs has not responded for")),
-        "{troubles:?}"
-    );
+    assert!(matches!(problems.as_slice(), [one] if one.starts_with("the exit watch has not responded for")), "{problems:?}");
     exits.beat();
-    while !status(&lab).troubles.is_empty() {
+    while !status(&lab).problems.is_empty() {
         assert!(Instant::now() < until, "it responds again");
         thread::sleep(Duration::from_millis(50));
     }

@@ -37,7 +37,7 @@ impl View<'_> {
                 name: job.and_then(|job| job.name.clone()),
                 array: self.decisions.scheduler().job(tenant.attempt.job).and_then(array_place),
                 user: job.map(|job| job.owner.name.clone()).unwrap_or_default(),
-                promised: tenant.reserved,
+                reserved: tenant.reserved,
                 memory: match tenant.memory {
                     TenantMemory::Reading(memory) => Some(memory),
                     TenantMemory::Unseen | TenantMemory::Unreadable => None,
@@ -60,7 +60,7 @@ impl View<'_> {
             drained_for: self.gpus.faulty(id).map(str::to_owned),
             memory: known.spec.memory,
             memory_used: reading.map(|reading| reading.memory_used),
-            promised: report.reserved,
+            reserved: report.reserved,
             available: if known.lost { MiB::ZERO } else { report.available },
             utilisation: latest.map_or(Utilisation::NONE, GpuSample::utilisation),
             power: reading.and_then(|reading| reading.power),

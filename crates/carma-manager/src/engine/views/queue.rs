@@ -47,7 +47,7 @@ pub(super) const fn since(state: &State) -> Time {
 #[derive(Debug, Clone, Copy)]
 struct RowLimits {
     all: usize,
-    /// Of each kind, in an overview.
+    /// The limit of each kind in an overview.
     each: Option<usize>,
 }
 
@@ -162,7 +162,7 @@ impl<'a> View<'a> {
         };
         let reason = match &job.state {
             State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } if self.setup.observes => {
-                Some("waits for a manager that launches: this one observes".to_owned())
+                Some("waits for a manager that starts jobs: this one only observes".to_owned())
             }
             State::Starting(active) | State::Running(active) => remark(active, self.decisions.now()),
             State::Done { .. } => None,
@@ -194,7 +194,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// What is remarkable about an attempt that runs.
+/// Notable facts about a running attempt.
 fn remark(active: &Active, now: Time) -> Option<String> {
     let since = |time: Time| duration((now - time).get());
     let stall = active.stall.map(|stall| match stall {

@@ -22,19 +22,19 @@ impl View<'_> {
         });
         let stalled = self.decisions.scheduler().jobs().filter_map(|job| Some(format!("{} {}", job.id(), job.state.active()?.stall?)));
         let lost = fleet.devices().filter(|device| device.lost).map(|device| format!("{} is lost", device.id()));
-        let short = self.host.shortage().map(|shortage| format!("the host is short: {shortage}"));
+        let short = self.host.shortage().map(|shortage| format!("the host starts no new attempts: {shortage}"));
         let orphaned = self.gpus.sampling().all().filter_map(|sample| {
             let unaccounted = sample.reading.as_ref().ok()?.unaccounted().filter(|memory| *memory >= ORPHANED)?;
-            Some(format!("{}: {unaccounted} in use belong to no process", sample.device))
+            Some(format!("{}: {unaccounted} in use without a process", sample.device))
         });
-        let unwritable = self.unavailable.map(|reason| format!("nothing can be accepted or launched: {reason}"));
+        let unwritable = self.unavailable.map(|reason| format!("no job can be accepted or started: {reason}"));
         let delayed = self.attempts.delayed().map(|(attempt, reason)| {
             let label = self.decisions.label(attempt.job);
             format!("{label} attempt {} could not be launched, and is tried again: {reason}", attempt.number)
         });
-        let cluster = self.cluster_troubles();
+        let cluster = self.cluster_problems();
         let stuck = self.heartbeats.stuck().map(|stuck| stuck.to_string());
-        let troubles = unwritable
+        let problems = unwritable
             .into_iter()
             .chain(stuck)
             .chain(cluster)
@@ -53,7 +53,7 @@ impl View<'_> {
             up: Seconds::new((UnixMillis::now().0.saturating_sub(self.started.0)) as f64 / 1000.0).unwrap_or_default(),
             observes: self.setup.observes,
             draining: self.draining,
-            world: self.setup.world.description.clone(),
+            gpu_source: self.setup.world.description.clone(),
             emulated: self.setup.world.is_emulated(),
             speed: self.decisions.clock.speed(),
             gpus: number(fleet.devices().filter(|device| !device.partitioned).count()),
@@ -65,7 +65,7 @@ impl View<'_> {
             errors: last_errors::last(),
             left_out: self.gpus.left_out().to_vec(),
             not_enforced: self.setup.enforced.missing().into_iter().map(str::to_owned).chain(self.gpu_memory_not_enforced()).collect(),
-            troubles: troubles.collect(),
+            problems: problems.collect(),
         }
     }
 
@@ -77,12 +77,12 @@ impl View<'_> {
     }
 
     /// What is wrong with servers of agents and pools.
-    fn cluster_troubles(self) -> Vec<String> {
+    fn cluster_problems(self) -> Vec<String> {
         let away = self.servers.iter().filter(|server| !server.is_connected());
         let away = away.map(|server| format!("the agent of {} on {} is not connected", server.stored.id, server.stored.node));
         let paused = self.pools.iter().filter(|pool| !pool.removed);
         let paused = paused.filter_map(|pool| Some(format!("pool {} is {}", pool.name, pool.paused.as_ref()?)));
-        let silent = self.pools.trouble.iter().map(|reason| format!("the batch system does not answer, and pilots go on: {reason}"));
+        let silent = self.pools.problem.iter().map(|reason| format!("the batch system does not answer, and pilots go on: {reason}"));
         away.chain(paused).chain(silent).collect()
     }
 }

@@ -65,12 +65,12 @@ impl View<'_> {
         if let Some(placement) = placed {
             let devices: Vec<String> = placement.devices.iter().map(|granted| granted.device.to_string()).collect();
             let place = if devices.is_empty() { "without a GPU".to_owned() } else { format!("on {}", devices.join(", ")) };
-            let text = format!("{} would start now {place}; the manager is {launches_nothing} and launches nothing", scheduler.label(job));
+            let text = format!("{} would start now {place}; the manager is {launches_nothing} and starts no jobs", scheduler.label(job));
             return Ok(self.worded(|words| Why::new(explanation, words)).with_summary(text));
         }
         explanation = would.explain(job).map_err(|error| refused(&error))?;
         let why = self.worded(|words| Why::new(explanation, words));
-        let remark = format!("The manager is {launches_nothing} and launches nothing.");
+        let remark = format!("The manager is {launches_nothing} and starts no jobs.");
         Ok(Why { summary: format!("{}. {remark}", why.summary), text: format!("{}\n{remark}", why.text), ..why })
     }
 }

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_jobs_are_no_markup() {
+    fn names_of_jobs_are_escaped() {
         assert_eq!(escaped("a <b>&amp;"), "a &lt;b&gt;&amp;amp;");
     }
 }

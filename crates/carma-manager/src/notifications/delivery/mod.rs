@@ -21,7 +21,7 @@ pub const DELIVERED: &str = "told";
 #[derive(Debug, Error)]
 pub enum DeliveryError {
     /// A program is not installed.
-    #[error("there is no {0} here")]
+    #[error("{0} is not available here")]
     Missing(&'static str),
     /// A program cannot be run.
     #[error("cannot run {program}: {source}")]

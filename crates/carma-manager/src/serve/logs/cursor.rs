@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_a_job_prints_itself_are_no_gaps() {
+    fn lines_that_look_like_gaps_are_printed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stdout.log");
         for (left_out, after) in

@@ -47,7 +47,7 @@ impl MergedLog {
         while (text.len() as u64) < CHUNK {
             let current = self.current();
             if self.until.is_none() {
-                // What is there before the next look at the switches belongs to this stream.
+                // Output before the next reading of the switches belongs to this stream.
                 let end = self.logs[current].end()?;
                 self.until = self.switch(self.read)?;
                 if self.until.is_none() {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_without_the_whole_order() {
+    fn an_incomplete_order_loses_no_output() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = AttemptFolder::at(scratch.path());
         for recorded in [0, 7, 8, 16, 24] {

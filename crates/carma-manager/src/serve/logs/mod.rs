@@ -29,7 +29,7 @@ const LOST_INTERVAL: Duration = Duration::from_secs(1);
 /// A day. A client that follows a job for longer asks again.
 const MAX_WAIT: Duration = Duration::from_secs(86_400);
 /// Pieces that are read ahead of the client.
-const AHEAD: usize = 4;
+const READ_AHEAD: usize = 4;
 
 /// The pieces of a log. An end without an error is the end of the log.
 type Pieces = mpsc::Sender<io::Result<Bytes>>;
@@ -37,7 +37,7 @@ type Pieces = mpsc::Sender<io::Result<Bytes>>;
 impl Shared {
     /// The requested log as a body.
     pub(super) async fn log(self: Arc<Self>, caller: &Caller, job: &JobSummary, query: LogQuery) -> Result<Body, Problem> {
-        let (pieces, stream) = mpsc::channel(AHEAD);
+        let (pieces, stream) = mpsc::channel(READ_AHEAD);
         let number = query.attempt.unwrap_or(job.attempts);
         match () {
             () if query.attempt.is_some_and(|attempt| attempt == 0 || attempt > job.attempts) => {

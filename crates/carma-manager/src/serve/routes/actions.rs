@@ -63,7 +63,7 @@ pub(super) async fn change(
     change.priority.map_or(Ok(()), |priority| check_priority(priority, &caller))?;
     check_limit(change.time_limit, &shared.settings.limits, &caller)?;
     if change == JobChange::default() {
-        return Err(ProblemKind::Invalid.because("nothing is to be changed: give priority or time_limit"));
+        return Err(ProblemKind::Invalid.because("the request changes nothing: give priority or time_limit"));
     }
     shared.act(&caller, name, JobAction::Change(change)).await
 }
@@ -90,7 +90,7 @@ fn check_limit(change: LimitChange, limits: &LimitConfig, caller: &Caller) -> Re
         LimitChange::Keep => false,
         LimitChange::Remove => true,
         LimitChange::Set(limit) if limit == Seconds::ZERO => {
-            return Err(ProblemKind::Invalid.because("time_limit: a job needs more than no time"));
+            return Err(ProblemKind::Invalid.because("time_limit: must be more than 0 s"));
         }
         LimitChange::Set(limit) if limit > MAX_SPAN => {
             return Err(ProblemKind::Invalid.because("time_limit: is more than a hundred years"));
@@ -99,7 +99,7 @@ fn check_limit(change: LimitChange, limits: &LimitConfig, caller: &Caller) -> Re
     };
     match limits.seconds_per_job {
         Some(most) if beyond && !caller.is_operator() => {
-            Err(ProblemKind::Limit.because(format!("time_limit: {} seconds are the most that a job may take here", most.get())))
+            Err(ProblemKind::Limit.because(format!("time_limit: the limit here is {} seconds", most.get())))
         }
         _ => Ok(()),
     }

@@ -66,5 +66,5 @@ pub(super) async fn test_pool(State(shared): State<Arc<Shared>>, caller: Caller,
 }
 
 fn name(text: &str) -> Result<PoolName, Problem> {
-    text.parse().map_err(|_| ProblemKind::NotFound.because(format!("there is no pool {text:?}")))
+    text.parse().map_err(|_| ProblemKind::NotFound.because(format!("unknown pool {text:?}")))
 }

@@ -98,7 +98,7 @@ pub(super) async fn resume(State(shared): State<Arc<Shared>>, caller: Caller, gp
 
 impl Shared {
     async fn set_drained(&self, caller: &Caller, GpuName(device): GpuName, drained: bool) -> Answer<()> {
-        caller.must_be_operator("take GPUs out of use or back")?;
+        caller.must_be_operator("drain or resume GPUs")?;
         self.handle.of(caller.uid).drain(device, drained, caller.name.clone()).await.map(Json)
     }
 }

@@ -18,7 +18,7 @@ use crate::serve::Shared;
 use crate::serve::answer::{Answer, JsonBody};
 use crate::serve::caller::Caller;
 
-/// How often a client that waits for the status is told whether the engine is stuck.
+/// How often a client that waits for the status is informed whether the engine is stuck.
 const CHECK_PERIOD: Duration = Duration::from_millis(500);
 
 /// The routes of this file.
@@ -43,7 +43,7 @@ pub(super) async fn status(State(shared): State<Arc<Shared>>, caller: Caller) ->
         }
         // A stuck engine answers nothing.
         if let Some(stuck) = shared.handle.stuck() {
-            return Err(ProblemKind::Unavailable.because(format!("{stuck}: nothing is decided meanwhile, and jobs continue")));
+            return Err(ProblemKind::Unavailable.because(format!("{stuck}: no decisions are made meanwhile; jobs continue")));
         }
     }
 }
@@ -77,13 +77,13 @@ pub(super) async fn configuration(State(shared): State<Arc<Shared>>, caller: Cal
 /// Reloads the configuration. Settings of decisions take effect at once. Changed settings of the manager itself need a restart; the answer lists them.
 #[utoipa::path(post, path = "/v1/configuration/reload", responses((status = 200, body = Reloaded), Refused))]
 pub(super) async fn reload(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<Reloaded> {
-    caller.must_be_operator("have the configuration read again")?;
+    caller.must_be_operator("reload the configuration")?;
     crate::reload(&shared.handle, shared.places.configuration.clone(), &shared.settings).await.map(Json)
 }
 
 /// Stops the manager. Running jobs continue.
 #[utoipa::path(post, path = "/v1/shutdown", request_body = Shutdown, responses((status = 200), Refused))]
 pub(super) async fn shutdown(State(shared): State<Arc<Shared>>, caller: Caller, sent: JsonBody<Shutdown>) -> Answer<()> {
-    caller.must_be_operator("end the manager")?;
+    caller.must_be_operator("stop the manager")?;
     shared.handle.of(caller.uid).shutdown(sent.value).await.map(Json)
 }

@@ -112,7 +112,7 @@ mod tests {
             methods.map(move |(method, operation)| format!("{method:5} {path:30} {}", operation["operationId"].as_str().unwrap()))
         });
         insta::assert_snapshot!("operations", operations.collect::<Vec<_>>().join("\n"));
-        // What is referred to is there.
+        // All references have a target.
         let named: BTreeSet<&str> =
             text.match_indices("#/components/schemas/").map(|(at, _)| text[at + 21..].split('"').next().unwrap()).collect();
         let missing: Vec<_> = named.iter().filter(|name| value["components"]["schemas"].get(name).is_none()).collect();

@@ -68,12 +68,12 @@ fn requests(
     let (mut requests, mut lost) = (Vec::new(), Vec::new());
     for job in &jobs {
         if job.owner.0 != caller.uid {
-            return Err(ProblemKind::Forbidden.because("only the job's own user may submit it again"));
+            return Err(ProblemKind::Forbidden.because("only the user of a job may resubmit it"));
         }
         if resubmission.failed && !has_failed(reader, job)? {
             continue;
         }
-        let request = reader.request(job.id)?.ok_or_else(|| ProblemKind::NotFound.because("the job is no longer kept"))?;
+        let request = reader.request(job.id)?.ok_or_else(|| ProblemKind::NotFound.because("the job is no longer stored"))?;
         requests.push(again(request, is_array, resubmission, &mut lost)?);
     }
     if requests.is_empty() {
@@ -93,9 +93,7 @@ fn has_failed(reader: &Reader, job: &OwnedJob) -> Result<bool, Problem> {
 /// The same request for a new job. Secrets of finished jobs are gone: those that the caller does not give are left out.
 fn again(mut request: JobRequest, is_array: bool, given: &Resubmission, lost: &mut Vec<String>) -> Result<JobRequest, Problem> {
     if request.snapshot {
-        return Err(
-            ProblemKind::Conflict.because("it ran a copy of its code, which is deleted after the job: submit it again from its folder")
-        );
+        return Err(ProblemKind::Conflict.because("its code snapshot was deleted after the job: submit it again from its folder"));
     }
     if request.interactive {
         return Err(ProblemKind::Conflict.because("it had a terminal: submit it again with --interactive"));
@@ -114,7 +112,7 @@ fn again(mut request: JobRequest, is_array: bool, given: &Resubmission, lost: &m
     request.environment.retain(|_, value| value != HIDDEN);
     let (JobCommand::Program(words) | JobCommand::Script { arguments: words, .. }) = &request.command;
     if words.iter().any(|word| word.contains(HIDDEN)) {
-        return Err(ProblemKind::Conflict.because("its command had a secret, which the manager no longer has: submit it again"));
+        return Err(ProblemKind::Conflict.because("its command contained a secret, which the manager no longer has: submit it again"));
     }
     Ok(request)
 }

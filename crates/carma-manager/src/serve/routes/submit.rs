@@ -42,9 +42,9 @@ const FORECAST: Bounds = Bounds { jobs: MADE_AT_ONCE, bytes: 64 << 20 };
 const PERMIT_BYTES: usize = 64 << 10;
 /// Overhead of an argument or variable in memory.
 const WORD: usize = 64;
-/// What is kept of each job of an array in memory. Its request is made from what all have in common.
+/// The data of each job of an array in memory. Its request is made from the common template.
 const MEMBER: usize = 1 << 10;
-/// So many requests of an array may be in memory at once, for forecasts and estimates.
+/// Requests of an array that may be in memory at once, for forecasts and estimates.
 const MADE_AT_ONCE: usize = 16;
 /// Maximum number of dependencies of one submission.
 const MAX_AFTER: usize = 1_000_000;
@@ -141,7 +141,7 @@ impl Shared {
         let each = own + valid.growth() + WORD * pieces(template);
         let bytes = each.saturating_mul(jobs.min(MADE_AT_ONCE)).saturating_add(MEMBER * jobs);
         if bytes > bounds.bytes {
-            let why = format!("{jobs} jobs of {each} bytes are too much at once: submit fewer, or with a smaller environment");
+            let why = format!("{jobs} jobs of {each} bytes are too much for one request: submit fewer jobs, or a smaller environment");
             return Err(ProblemKind::TooLarge.because(why));
         }
         self.check_number(caller, jobs).await?;
@@ -151,7 +151,7 @@ impl Shared {
             let (after, user, caller) = (valid.as_sent().job.schedule.after.clone(), caller.uid, caller.clone());
             let after = self.readers.read(user, move |reader| numbered(after, reader, &caller)).await?;
             if after.len().saturating_mul(jobs) > MAX_AFTER {
-                return Err(ProblemKind::TooLarge.because("after: these are too many jobs that wait for too many others"));
+                return Err(ProblemKind::TooLarge.because("after: too many jobs depend on too many others"));
             }
             valid.set_after(after);
         }
@@ -166,7 +166,7 @@ impl Shared {
         if has.saturating_add(jobs as u64) <= most {
             return Ok(());
         }
-        Err(ProblemKind::Limit.because(format!("{} has {has} jobs that are not over, and may have {most}", caller.name)))
+        Err(ProblemKind::Limit.because(format!("{} has {has} unfinished jobs; the limit is {most}", caller.name)))
     }
 }
 
@@ -182,7 +182,7 @@ fn pieces(request: &JobRequest) -> usize {
 /// Users may lower their priority; only operators may raise it.
 pub(super) fn check_priority(priority: Priority, caller: &Caller) -> Result<(), Problem> {
     if priority > Priority(0) {
-        caller.must_be_operator("give a priority above 0; 0 is the usual one, and lower ones let others go first")
+        caller.must_be_operator("give a priority above 0; the default is 0, and lower priorities run later")
     } else {
         Ok(())
     }
@@ -199,7 +199,7 @@ fn numbered(after: Vec<After>, reader: &Reader, caller: &Caller) -> Result<Vec<A
         let jobs = job.parse::<JobName>().and_then(|name| name.owned_jobs(reader, caller)).map_err(wrong)?;
         all.extend(jobs.into_iter().map(|found| After { job: found.id.0.to_string(), condition }));
         if all.len() > MAX_AFTER {
-            return Err(ProblemKind::TooLarge.because("after: these are too many jobs to wait for"));
+            return Err(ProblemKind::TooLarge.because("after: too many dependencies"));
         }
     }
     Ok(all)
@@ -211,7 +211,7 @@ mod tests {
     use crate::serve::caller::Role;
 
     #[test]
-    fn to_go_first_is_for_operators_to_give() {
+    fn only_operators_raise_priorities() {
         let caller = |role| Caller { uid: 1, gid: 1, name: String::new(), role };
         for priority in [i32::MIN, -1, 0] {
             assert!(check_priority(Priority(priority), &caller(Role::Owner)).is_ok());

@@ -56,14 +56,15 @@ pub(super) async fn join(
     let asked = |headers: &HeaderMap| headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(PROTOCOL.as_bytes()));
     let upgrade = request.extensions_mut().remove::<OnUpgrade>().filter(|_| asked(request.headers()));
     let upgrade =
-        upgrade.ok_or_else(|| ProblemKind::Invalid.because(format!("ask with the headers Connection: upgrade and Upgrade: {PROTOCOL}")))?;
+        upgrade.ok_or_else(|| ProblemKind::Invalid.because(format!("send the headers Connection: upgrade and Upgrade: {PROTOCOL}")))?;
     if !matches!(job.phase, Phase::Starting | Phase::Running) {
         return Err(ProblemKind::Conflict.because(format!("{} is {}, and has a terminal only while it runs", job.label(), job.phase)));
     }
     let id = job.id;
     let attempt = AttemptId { job: id, number: job.attempts };
-    let terminal =
-        connect(&shared, attempt).await.map_err(|error| ProblemKind::Conflict.because(format!("{id} cannot be joined: {error}")))?;
+    let terminal = connect(&shared, attempt)
+        .await
+        .map_err(|error| ProblemKind::Conflict.because(format!("the terminal of {id} cannot be opened: {error}")))?;
     tokio::spawn(relay(upgrade, terminal, request.extensions_mut().remove()));
     let answer = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS).header(CONNECTION, "upgrade").header(UPGRADE, PROTOCOL);
     answer.body(Body::empty()).map_err(|error| ProblemKind::Internal.because(error.to_string()))
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_ends_when_either_side_does() {
+    async fn the_relay_ends_when_either_side_ends() {
         let (mut user, client) = duplex(64);
         let (mut shim, terminal) = duplex(64);
         shim.write_all(b"bye").await.unwrap();

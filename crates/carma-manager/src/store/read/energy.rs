@@ -10,7 +10,7 @@ use crate::store::columns::array_place;
 use crate::store::error::StoreError;
 
 impl Reader {
-    /// Sums of the energy of attempts that ended within the span, of all users or of one. Days are those of a time zone so many minutes ahead of UTC.
+    /// Sums of the energy of attempts that ended within the span, of all users or of one. Days are those of a time zone this many minutes ahead of UTC.
     pub fn energy(&self, by: EnergyKind, ahead: i32, user: Option<UserId>, ended: Span) -> Result<Vec<EnergySum>, StoreError> {
         let (key, called) = match by {
             EnergyKind::Job => ("id".to_owned(), "name, array, array_index"),

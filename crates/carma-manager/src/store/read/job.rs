@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Reader;
 use crate::event::{CancelCause, JobEstimate, JobEvent, NewEvent, StoredEvent};
 use crate::request::{JobRequest, Owner};
-use crate::store::arrays::{REQUEST, Standings, WITH_REQUEST, read_request};
+use crate::store::arrays::{JobStates, REQUEST, WITH_REQUEST, read_request};
 use crate::store::change::{AttemptEnd, Measured, StoredJob};
 use crate::store::columns::{Json, array_place};
 use crate::store::error::StoreError;
@@ -61,8 +61,8 @@ pub(super) fn attempts_where(condition: &str) -> String {
     format!("{ATTEMPT}, {} FROM attempts WHERE {condition}", *COLUMNS)
 }
 
-fn read_job(row: &Row<'_>, standings: &Standings) -> rusqlite::Result<(StoredJob, JobReasons)> {
-    let (request, job) = (read_request(row, 0)?, standings.read(row, [6, 3, 4, 5])?);
+fn read_job(row: &Row<'_>, states: &JobStates) -> rusqlite::Result<(StoredJob, JobReasons)> {
+    let (request, job) = (read_request(row, 0)?, states.read(row, [6, 3, 4, 5])?);
     let owner = Owner { uid: row.get(7)?, gid: row.get(8)?, name: row.get(9)? };
     let reasons = JobReasons { held_by: row.get(12)?, cancelled: optional(row, 13)?, estimate: optional(row, 14)? };
     Ok((StoredJob { request, owner, job, submitted: row.get(10)?, ended: row.get(11)? }, reasons))
@@ -109,11 +109,11 @@ impl Reader {
     pub fn job(&self, id: JobId) -> Result<Option<JobHistory>, StoreError> {
         self.in_one_state(|| {
             let sql = format!(
-                "SELECT {REQUEST}, standings.standing, uid, gid, user, submitted, ended, held_by, cancelled, estimate FROM {WITH_REQUEST}
-                 LEFT JOIN standings ON standings.job = jobs.id LEFT JOIN estimates ON estimates.job = jobs.id WHERE jobs.id = ?1"
+                "SELECT {REQUEST}, job_states.state, uid, gid, user, submitted, ended, held_by, cancelled, estimate FROM {WITH_REQUEST}
+                 LEFT JOIN job_states ON job_states.job = jobs.id LEFT JOIN estimates ON estimates.job = jobs.id WHERE jobs.id = ?1"
             );
-            let standings = self.standings(Some(id))?;
-            let Some((job, reasons)) = self.first(&sql, params![id.0], |row| read_job(row, &standings))? else { return Ok(None) };
+            let states = self.job_states(Some(id))?;
+            let Some((job, reasons)) = self.first(&sql, params![id.0], |row| read_job(row, &states))? else { return Ok(None) };
             let attempts = self.rows(&attempts_where("job = ?1 ORDER BY number"), params![id.0], read_attempt)?;
             let events = self.rows(&format!("{EVENT} WHERE events.job = ?1 ORDER BY events.sequence"), params![id.0], read_event)?;
             Ok(Some(JobHistory { job, reasons, attempts, events }))

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::super::journal::LONGEST_READ;
 
-/// Steps of SQLite between two looks at the clock: well below a millisecond of work.
+/// Steps of SQLite between two readings of the clock: well below a millisecond of work.
 const STEPS: i32 = 10_000;
 /// No read is under way.
 const NONE: u64 = 0;

@@ -9,7 +9,7 @@ use super::job::{StoredAttempt, attempts_where, read_attempt};
 use super::{Reader, number};
 use crate::cluster::{JoinedServer, Pilot, Pool};
 use crate::request::Owner;
-use crate::store::arrays::Standings;
+use crate::store::arrays::JobStates;
 use crate::store::change::{Drained, MachineChange};
 use crate::store::columns::{Json, Named};
 use crate::store::error::StoreError;
@@ -61,11 +61,11 @@ pub struct JobMeta {
     pub submitted: UnixMillis,
 }
 
-const UNFINISHED: &str = "SELECT id, standing, array, array_index, name, uid, gid, user, submitted FROM jobs
-    LEFT JOIN standings ON standings.job = jobs.id WHERE ended IS NULL ORDER BY sequence";
+const UNFINISHED: &str = "SELECT id, state, array, array_index, name, uid, gid, user, submitted FROM jobs
+    LEFT JOIN job_states ON job_states.job = jobs.id WHERE ended IS NULL ORDER BY sequence";
 
-fn read_unfinished(row: &Row<'_>, standings: &Standings) -> rusqlite::Result<UnfinishedJob> {
-    let job = standings.read(row, [1, 0, 2, 3])?;
+fn read_unfinished(row: &Row<'_>, states: &JobStates) -> rusqlite::Result<UnfinishedJob> {
+    let job = states.read(row, [1, 0, 2, 3])?;
     let owner = Owner { uid: row.get(5)?, gid: row.get(6)?, name: row.get(7)? };
     Ok(UnfinishedJob { job, meta: JobMeta { name: row.get(4)?, owner, submitted: row.get(8)? } })
 }
@@ -75,8 +75,8 @@ impl Reader {
     pub fn load(&self) -> Result<Loaded, StoreError> {
         self.in_one_state(|| {
             let mut unreadable = BTreeMap::new();
-            let standings = self.standings(None)?;
-            let mut jobs = self.parsed(UNFINISHED, |row| read_unfinished(row, &standings), &mut unreadable)?;
+            let states = self.job_states(None)?;
+            let mut jobs = self.parsed(UNFINISHED, |row| read_unfinished(row, &states), &mut unreadable)?;
             let attempts = attempts_where("ended IS NULL ORDER BY job, number");
             let mut running = self.parsed(&attempts, read_attempt, &mut unreadable)?;
             jobs.retain(|unfinished| !unreadable.contains_key(&unfinished.job.id()));

@@ -43,7 +43,7 @@ impl Reader {
     }
 
     fn stored_notifications(&self, which: &str, values: impl rusqlite::Params) -> Result<Vec<StoredNotification>, StoreError> {
-        self.rows(&format!("SELECT uid, channel, occasions, told FROM notifications {which} ORDER BY uid, place"), values, |row| {
+        self.rows(&format!("SELECT uid, channel, occasions, notified FROM notifications {which} ORDER BY uid, place"), values, |row| {
             let (Json(by), Json(on)) = (row.get(1)?, row.get(2)?);
             Ok(StoredNotification { uid: row.get(0)?, notification: Notification { on, by }, sent_through: row.get(3)? })
         })

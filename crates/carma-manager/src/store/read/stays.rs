@@ -15,7 +15,7 @@ use crate::store::error::StoreError;
 use crate::units::UnixMillis;
 
 /// The index skips attempts that ended before the span.
-const STAYS: &str = "SELECT stays.job, stays.number, name, user, stays.launched, stays.ended, verdict, iif(stays.number = jobs.attempts, outcome, NULL), promised, array, array_index
+const STAYS: &str = "SELECT stays.job, stays.number, name, user, stays.launched, stays.ended, verdict, iif(stays.number = jobs.attempts, outcome, NULL), reserved, array, array_index
     FROM stays JOIN jobs ON jobs.id = stays.job JOIN attempts ON attempts.job = stays.job AND attempts.number = stays.number
     WHERE device = ?1 AND stays.launched < ?3 AND (stays.ended IS NULL OR stays.ended > ?2) ORDER BY stays.launched, stays.job";
 const STEPS: &str = "SELECT at, memory FROM memory_steps WHERE job = ?1 AND number = ?2 AND device = ?3 AND at < ?5
@@ -35,7 +35,7 @@ impl Reader {
                     launched: row.get(4)?,
                     ended: row.get(5)?,
                     ending: verdict.map(|verdict| Ending::public(verdict, outcome)),
-                    promised: MiB(row.get(8)?),
+                    reserved: MiB(row.get(8)?),
                     memory: Vec::new(),
                 })
             })?;

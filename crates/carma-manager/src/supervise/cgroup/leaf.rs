@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_is_ready_or_has_no_controllers_is_left_alone() {
+    fn ready_groups_and_groups_without_controllers_are_unchanged() {
         for (available, enabled) in [("cpu memory pids", "cpu memory pids"), ("", "")] {
             let group = group(available, enabled);
             prepare(group.path(), "carma\n").unwrap();

@@ -62,7 +62,7 @@ const KILL_TOGETHER: &str = "memory.oom.group";
 
 /// Limits a new group. Returns the groups of version 1 that were created besides, for the controllers that version 2 lacks here.
 pub(super) fn apply(group: &Path, hierarchies: &Hierarchies, limits: &HostLimits) -> (Enforced, Vec<PathBuf>) {
-    let mut beside = Beside { name: group.file_name().unwrap_or_default().into(), hierarchies, created: Vec::new() };
+    let mut beside = V1Groups { name: group.file_name().unwrap_or_default().into(), hierarchies, created: Vec::new() };
     let [memory, cpus, processes] = [
         Limit {
             controller: "memory",
@@ -104,7 +104,7 @@ fn count<'a>(groups: impl Iterator<Item = &'a Path>, files: &[(&str, &str)]) -> 
 }
 
 /// Sets a limit in the group itself, or in a group of version 1.
-fn set(group: &Path, limit: &Limit, beside: &mut Beside<'_>) -> bool {
+fn set(group: &Path, limit: &Limit, beside: &mut V1Groups<'_>) -> bool {
     let write = |folder: &Path, file: &str| limit.value.is_some_and(|value| fs::write(folder.join(file), value.to_string()).is_ok());
     if group.join(limit.unified).exists() {
         return write(group, limit.unified);
@@ -116,7 +116,7 @@ fn set(group: &Path, limit: &Limit, beside: &mut Beside<'_>) -> bool {
     beside.group(limit.controller).is_some_and(|folder| write(&folder, limit.legacy))
 }
 
-fn deny_other_gpus(group: &Path, gpus: &[u32], beside: &mut Beside<'_>) -> io::Result<()> {
+fn deny_other_gpus(group: &Path, gpus: &[u32], beside: &mut V1Groups<'_>) -> io::Result<()> {
     let allowed: Vec<u32> = gpus.iter().copied().chain(CONTROL_MINORS).collect();
     if deny_others(group, GPU_MAJOR, &allowed).is_ok() {
         return Ok(());
@@ -127,13 +127,13 @@ fn deny_other_gpus(group: &Path, gpus: &[u32], beside: &mut Beside<'_>) -> io::R
 }
 
 /// Groups of version 1 with the same name, created when they are needed.
-struct Beside<'a> {
+struct V1Groups<'a> {
     name: PathBuf,
     hierarchies: &'a Hierarchies,
     created: Vec<PathBuf>,
 }
 
-impl Beside<'_> {
+impl V1Groups<'_> {
     fn group(&mut self, controller: &str) -> Option<PathBuf> {
         let folder = self.hierarchies.legacy(controller)?.join(&self.name);
         // Two controllers may share a hierarchy, and the group itself may be in it.

@@ -2,7 +2,7 @@
 
 mod abandoned;
 mod device_filter;
-mod entrances;
+mod group_handles;
 mod hierarchy;
 mod leaf;
 mod limits;
@@ -18,7 +18,7 @@ use rustix::fs::{FsWord, statfs};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 pub(crate) use self::abandoned::remove_abandoned;
-pub(super) use self::entrances::Entrances;
+pub(super) use self::group_handles::GroupHandles;
 pub(super) use self::hierarchy::Hierarchies;
 pub use self::leaf::prepare_own_group;
 pub use self::limits::{Enforced, GroupVersion};
@@ -85,8 +85,8 @@ impl Cgroup {
     }
 
     /// Opens its entrances.
-    pub(super) fn entrances(&self) -> io::Result<Entrances> {
-        Entrances::open(self.all())
+    pub(super) fn group_handles(&self) -> io::Result<GroupHandles> {
+        GroupHandles::open(self.all())
     }
 
     /// All processes in it and in the groups below.
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_only_looks_like_a_group_is_none() {
+    fn a_folder_like_a_group_is_not_a_group() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("carma-1-1");
         fs::create_dir(&path).unwrap();

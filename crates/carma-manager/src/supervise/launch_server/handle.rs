@@ -25,7 +25,7 @@ pub const THIS_PROGRAM: &str = "/proc/self/exe";
 /// How long supervisors may take to begin.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// A killed process closes its files one after the other, within this time.
-const DEATH: Duration = Duration::from_millis(100);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Why the launch server started no supervisors.
 #[derive(Debug, Error)]
@@ -39,7 +39,7 @@ pub enum LaunchServerError {
         source: io::Error,
     },
     /// It takes no requests.
-    #[error("the launch server takes no requests: {0}")]
+    #[error("the launch server accepts no requests: {0}")]
     Refused(#[from] io::Error),
     /// There was no answer in time.
     #[error("the launch server does not answer")]
@@ -90,7 +90,7 @@ impl LaunchServer {
         }
     }
 
-    /// Sends a request. Answers which process took it, and whether the supervisors have begun.
+    /// Sends a request. Returns which process took it, and whether the supervisors have started.
     fn request(&self, folder: &AttemptFolder, lock: &File) -> Result<(u32, Result<(), LaunchServerError>), LaunchServerError> {
         let (answer, theirs) = io::pipe()?;
         let server = self.send(folder.path(), lock, &theirs)?;
@@ -118,7 +118,7 @@ impl LaunchServer {
 
     /// Whether the process with this pid has ended, or is about to.
     fn is_gone(&self, pid: u32) -> bool {
-        let ends = |process: &ServerProcess| is_ready(&process.socket, PollFlags::empty(), Instant::now() + DEATH);
+        let ends = |process: &ServerProcess| is_ready(&process.socket, PollFlags::empty(), Instant::now() + EXIT_TIMEOUT);
         self.process().as_ref().is_none_or(|process| process.child.id() != pid || ends(process))
     }
 

@@ -17,7 +17,7 @@ fn ask(address: SocketAddr, method: &str, path: &str, token: Option<&str>, body:
     Answer::new(stream)
 }
 
-/// A bridge to the lab, and its secret. It goes on until the tests end.
+/// A bridge to the lab, and its secret. It runs until the tests end.
 fn bridge(lab: &Lab) -> (SocketAddr, String) {
     let bridge = Bridge::bind(0, lab.socket(), PAGES).unwrap();
     let secret = bridge.url().split_once("#token=").unwrap().1.to_owned();

@@ -1,4 +1,4 @@
-//! Server-sent events: live, replayed, and gone on with.
+//! Server-sent events: live, and replayed.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn events_are_streamed_as_they_happen() {
 }
 
 #[test]
-fn kept_events_are_replayed_and_gone_on_with() {
+fn stored_events_are_replayed_then_followed() {
     let lab = Lab::new();
     let [first] = lab.submit(&job("first"), None)[..] else { panic!("one job") };
     let mut events = lab.ask("GET", "/v1/events?after=0", "");
@@ -42,7 +42,7 @@ fn kept_events_are_replayed_and_gone_on_with() {
     lab.post("/v1/jobs/last/cancel", &json!({}));
     let (cancelled, _) = next(&mut events, "kept", of(first, "cancelled"));
     assert!(cancelled.unwrap() > submitted.unwrap());
-    // Who comes back gets what follows.
+    // A client that reconnects gets the following events.
     let mut later = lab.ask("GET", &format!("/v1/events?after={}", submitted.unwrap()), "");
     let (next_id, _) = next(&mut later, "kept", |_| true);
     assert!(next_id.unwrap() > submitted.unwrap());

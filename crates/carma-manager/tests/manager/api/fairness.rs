@@ -30,7 +30,7 @@ fn timed(call: impl FnOnce()) -> Duration {
     begin.elapsed()
 }
 
-/// Clients of the busy user, each repeating a call until it is told to stop.
+/// Clients of the busy user, each repeating a call until it is stopped.
 fn repeat(socket: &Path, stop: &Arc<AtomicBool>, clients: usize, call: impl Fn(&Path) + Clone + Send + 'static) -> Vec<JoinHandle<()>> {
     let client = |_| {
         let (socket, stop, call): (PathBuf, _, _) = (socket.to_owned(), Arc::clone(stop), call.clone());

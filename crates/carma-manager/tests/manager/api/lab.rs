@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use tokio::runtime;
 use tokio::sync::oneshot;
 
-/// Long enough for the slowest machine; nobody waits for it when all is well.
+/// Long enough for the slowest machine; it does not delay a passing test.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A page of one file.

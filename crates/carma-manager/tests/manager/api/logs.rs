@@ -15,7 +15,7 @@ use carma_manager::supervise::AttemptFolder;
 use super::lab::{Answer, Lab};
 use crate::store::lab::{placement, started, stored};
 
-/// A job of whoever runs this that is under way, and the folder of its attempt.
+/// A running job of the user who runs this, and the folder of its attempt.
 fn under_way(lab: &Lab) -> (JobId, AttemptFolder) {
     let id = lab.store.next_jobs(1);
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());

@@ -21,7 +21,7 @@ use super::lab::{Answer, Lab, TIMEOUT, job};
 /// The SHA-256 of `secret`.
 const HASH: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
 
-/// A file of tokens for whoever runs this, and an address with any port.
+/// A token file for the user who runs this, and an address with any port.
 fn settings(folder: &Path, mode: u32) -> NetworkConfig {
     let user = nix::unistd::User::from_uid(nix::unistd::getuid()).unwrap().unwrap();
     let tokens = folder.join("tokens");
@@ -49,7 +49,7 @@ fn a_token_identifies_its_user_and_no_token_is_refused() {
     assert_eq!(status(address, "authorization: Bearer Secret\r\n"), 401);
     assert_eq!(status(address, "authorization: Basic secret\r\n"), 401);
     assert_eq!(status(address, ""), 401);
-    // The page itself holds nothing that is anybody's.
+    // The page itself contains no user data.
     assert_eq!((status_of(address, "/", ""), status_of(address, "/metrics", "")), (200, 401));
     assert_eq!(status_of(address, "/metrics", "authorization: Bearer secret\r\n"), 200);
 }
@@ -59,7 +59,7 @@ fn silent_clients_on_the_network_take_no_connections_of_local_users() {
     open_files::raise_limit();
     let lab = Lab::with_network(|folder| settings(folder, 0o600)).unwrap();
     let port = lab.address.unwrap().port();
-    // As many as there are connections for everyone. One address alone does not get so many.
+    // As many as there are connections for everyone. A single address does not get this many.
     let silent: Vec<OwnedFd> = (0..4200).filter_map(|client| silent_client(2 + (client / 1000) as u8, port)).collect();
     assert!(silent.len() > 4096, "{} could connect", silent.len());
     for name in ["one", "two"] {
@@ -116,7 +116,7 @@ fn with_a_certificate_everything_is_encrypted() {
         NetworkConfig { certificate: Some(folder.join("cert.pem")), key: Some(folder.join("key.pem")), ..settings(folder, 0o600) }
     });
     let lab = lab.unwrap();
-    // A handshake that begins and does not go on.
+    // A handshake that starts and stalls.
     let mut unfinished = TcpStream::connect(lab.address.unwrap()).unwrap();
     unfinished.set_read_timeout(Some(TIMEOUT)).unwrap();
     unfinished.write_all(&[0x16, 3, 1]).unwrap();

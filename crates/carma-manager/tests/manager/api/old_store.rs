@@ -18,12 +18,33 @@ const BEING_ESTIMATED: u64 = 30;
 /// Fields that time changes.
 const TIMES: [&str; 1] = ["for_seconds"];
 
+/// Names and words of version 0.1.0, and those of version 0.2.0.
+const RENAMED: [(&str, &str); 12] = [
+    ("promised", "reserved"),
+    ("because", "reason"),
+    ("whose", "blame"),
+    ("way", "kind"),
+    ("requeue_asked", "requeue_requested"),
+    ("requeue asked", "requeue requested"),
+    ("neighbours", "other_processes"),
+    ("machine", "hardware"),
+    ("orders", "stopped"),
+    ("slot_over", "time_slice_over"),
+    ("not run, because", "not started, because"),
+    ("a manager that launches: this one observes", "a manager that starts jobs: this one only observes"),
+];
+
+/// The present form of a name or a text.
+fn present(text: &str) -> String {
+    RENAMED.iter().fold(text.to_owned(), |text, (old, new)| if text == *old || old.contains(' ') { text.replace(old, new) } else { text })
+}
+
 /// Lists each part of an old answer that the new one lacks or has otherwise. New fields are welcome.
 fn differences(path: &str, old: &Value, new: &Value, found: &mut Vec<String>) {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
             for (key, value) in old.iter().filter(|(key, _)| !TIMES.contains(&key.as_str())) {
-                differences(&format!("{path}.{key}"), value, new.get(key).unwrap_or(&Value::Null), found);
+                differences(&format!("{path}.{key}"), value, new.get(&present(key)).unwrap_or(&Value::Null), found);
             }
         }
         // Version 0.2.0 has one form for a place in an array.
@@ -37,6 +58,7 @@ fn differences(path: &str, old: &Value, new: &Value, found: &mut Vec<String>) {
         (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
             old.iter().zip(new).enumerate().for_each(|(place, (old, new))| differences(&format!("{path}[{place}]"), old, new, found));
         }
+        (Value::String(old), Value::String(new)) if present(old) == *new => {}
         _ if old == new => {}
         _ => found.push(format!("{path}: {old} is now {new}")),
     }

@@ -1,4 +1,4 @@
-//! Long lists are read page by page: no answer has more than 1,000 rows, whatever is asked for.
+//! Long lists are read page by page: no answer has more than 1,000 rows, for any request.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -32,7 +32,7 @@ fn the_whole_queue_is_listed_page_by_page_each_job_once() {
     for limit in [1, 999, 100_000] {
         let mut path = format!("/v1/queue?limit={limit}");
         let mut listed = Vec::new();
-        // A page of one row is asked for only a few times.
+        // Pages of one row are read only a few times.
         for _ in 0..if limit == 1 { 5 } else { usize::MAX } {
             let page = lab.get(&path);
             let rows = ids(&page["jobs"]);

@@ -1,4 +1,4 @@
-//! Jobs through the API: submitted, named, changed, listed; and what is told of requests that are wrong.
+//! Jobs through the API: submitted, named, changed, listed; and errors for invalid requests.
 
 use std::io::Write;
 use std::thread;
@@ -58,7 +58,7 @@ fn a_submission_with_a_key_is_accepted_once() {
 }
 
 #[test]
-fn a_number_out_of_range_is_the_mistake_of_the_request() {
+fn a_number_out_of_range_is_an_invalid_request() {
     let lab = Lab::new();
     lab.submit(&job("one"), None);
     let (past, most) = (1_u64 << 63, u64::MAX);
@@ -133,7 +133,7 @@ fn all_errors_have_one_form() {
 }
 
 #[test]
-fn numbers_that_would_not_read_back_are_refused_and_the_largest_others_do() {
+fn numbers_that_do_not_read_back_are_refused() {
     let lab = Lab::new();
     let with = |begin: u64, time: f64, memory: u64| {
         let mut job = job("far");
@@ -175,7 +175,7 @@ fn requests_that_announce_much_and_send_little_do_not_block_others() {
 }
 
 #[test]
-fn a_sweep_cannot_grow_beyond_measure() {
+fn the_size_of_a_sweep_is_limited() {
     let lab = Lab::new();
     let mut long = job("long");
     long["command"] = json!({ "program": vec!["{a}{a}{a}{a}"; 10_000] });
@@ -233,7 +233,7 @@ fn the_end_of_a_job_is_waited_for() {
 }
 
 #[test]
-fn the_manager_tells_of_itself_and_reads_its_configuration_again() {
+fn the_manager_reports_its_status_and_reloads_its_configuration() {
     let lab = Lab::new();
     assert_eq!(lab.get("/v1/status")["observes"], true);
     assert_eq!(lab.get("/v1/energy?by=user"), json!({ "sums": [], "price": null, "currency": "EUR", "carbon": null }));

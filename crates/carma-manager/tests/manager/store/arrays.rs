@@ -24,7 +24,7 @@ fn array(store: &Store, template: Template) -> StoredArray {
     let indices = (0..4).map(|place| if template.parameters.is_empty() { 10 * place } else { place }).collect();
     let array = ArrayId(first.0);
     let last = core_job(JobId(first.0 + 3), |spec| spec.array = Some(ArrayMember { array, index: 3, at_most: Some(2) }));
-    let stored = StoredArray { array, indices, template: Arc::new(template), owner: alice(), standing: last, submitted: NOW, ended: None };
+    let stored = StoredArray { array, indices, template: Arc::new(template), owner: alice(), state: last, submitted: NOW, ended: None };
     store.write([Change::ArrayAccepted(Box::new(stored.clone()))]).wait().unwrap();
     stored
 }
@@ -34,7 +34,7 @@ fn alone(of: &StoredArray) -> Vec<StoredJob> {
     let member = |(place, index): (usize, &u32)| StoredJob {
         request: of.template.request(place, *index, Some(of.array)),
         owner: of.owner.clone(),
-        job: of.standing.as_member(JobId(of.array.0 + place as u64), *index),
+        job: of.state.as_member(JobId(of.array.0 + place as u64), *index),
         submitted: of.submitted,
         ended: of.ended,
     };
@@ -82,7 +82,7 @@ fn a_job_that_changes_has_a_state_of_its_own() {
 }
 
 #[test]
-fn what_they_have_in_common_is_deleted_with_the_last_one() {
+fn array_data_is_deleted_with_its_last_job() {
     let lab = Lab::new();
     let store = lab.open();
     let jobs = alone(&array(&store, sweep()));

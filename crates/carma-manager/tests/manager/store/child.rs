@@ -18,12 +18,12 @@ pub(crate) fn command(before: &[&str], test: &str, store: &Path) -> Command {
     command
 }
 
-/// The store a test was started for; unset where somebody runs all ignored tests.
+/// The store a test was started for; unset if all ignored tests are run.
 pub(crate) fn store() -> Option<PathBuf> {
     env::var_os(STORE).map(Into::into)
 }
 
-/// Lets a process write until it has said so many numbers, kills it, and returns all it has said.
+/// Lets a process write until it has printed this many numbers, kills it, and returns the numbers.
 pub(crate) fn killed_after(test: &str, store: &Path, numbers: usize) -> Vec<JobId> {
     let mut child = command(&[], test, store).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();

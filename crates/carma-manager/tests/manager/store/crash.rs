@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::child;
 use super::lab::*;
 
-/// So many stores, each with its writing process, side by side: most of the time is waited for the disk.
+/// Several stores with a writer process each, in parallel: most of the time is spent waiting for the disk.
 const STORES: u64 = 4;
 /// How often each writing process is killed.
 const KILLS: u64 = 50;
@@ -53,7 +53,7 @@ fn kill_and_look(lane: u64) {
             assert!(*id > seen, "{id} was given twice");
             assert!(all.binary_search(id).is_ok(), "{id} is lost");
         }
-        // Those of before were looked at before.
+        // Earlier ones were checked before.
         for id in all.iter().filter(|id| **id > seen) {
             let job = reader.job(*id).unwrap().unwrap();
             assert_eq!((job.events.len(), job.attempts.len()), (1, 1), "{id} is there by half");

@@ -16,7 +16,7 @@ use super::child;
 use super::lab::*;
 
 /// Deleted, it makes room.
-const BALLAST: &str = "ballast";
+const FILLER: &str = "ballast";
 
 #[test]
 #[ignore = "the process that has no room"]
@@ -36,14 +36,14 @@ fn writes_until_there_is_no_room() {
         }
     };
     // The kernel says of a file that may not grow only that it is too large.
-    let full = path.with_file_name(BALLAST).exists();
+    let full = path.with_file_name(FILLER).exists();
     assert!(matches!(error, WriteError::Full(_)) || !full && matches!(error, WriteError::Failed { .. }), "{error}");
     assert!(!acknowledged.is_empty());
     assert_eq!(all_jobs(&store), acknowledged);
-    // It goes on failing, and goes on once there is room.
+    // It fails until there is room, and then continues.
     assert!(write().is_err());
     setrlimit(Resource::Fsize, Rlimit { current: None, ..getrlimit(Resource::Fsize) }).unwrap();
-    let _ = fs::remove_file(path.with_file_name(BALLAST));
+    let _ = fs::remove_file(path.with_file_name(FILLER));
     acknowledged.push(write().unwrap());
     drop(store);
     let store = Store::open(&path).unwrap();
@@ -90,7 +90,7 @@ fn may_not_write() {
     assert!(refused.to_string().contains("carma.db"), "{refused}");
 }
 
-/// Has a process without privileges try to open a store, which nobody may write.
+/// Lets an unprivileged process try to open a read-only store.
 fn assert_refused(path: &Path) {
     let mut command = child::command(&[], "store::faults::may_not_write", path);
     if getuid().is_root() {

@@ -47,7 +47,7 @@ fn jobs_that_cannot_be_understood_are_set_aside() {
     store.write([started(garbled, 1), started(attempted, 1), started(good, 1)]).wait().unwrap();
     drop(store);
     let database = Connection::open(lab.path()).unwrap();
-    database.execute("UPDATE standings SET standing = '{\"spec\": 7}' WHERE job = ?1", [garbled.0]).unwrap();
+    database.execute("UPDATE job_states SET state = '{\"spec\": 7}' WHERE job = ?1", [garbled.0]).unwrap();
     database.execute("UPDATE attempts SET placement = 'nowhere' WHERE job = ?1", [attempted.0]).unwrap();
     drop(database);
     let loaded = lab.open().reader().unwrap().load().unwrap();
@@ -84,7 +84,7 @@ fn a_batch_that_fails_changes_nothing_and_leaves_other_batches_alone() {
 }
 
 #[test]
-fn drained_gpus_and_changes_of_the_machine_are_there_until_undone() {
+fn drained_gpus_and_machine_changes_are_stored_until_undone() {
     let lab = Lab::new();
     let gpu = "GPU-5fd15f35-e148-2992-4ecb-9825e534f253";
     let mode = serde_json::json!({"compute_mode": {"gpu": gpu, "before": "shared", "set": "exclusive_process"}});
@@ -122,7 +122,7 @@ fn a_clock_that_goes_back_changes_no_order_and_not_the_managers_own_time() {
 }
 
 #[test]
-fn of_two_samples_of_one_minute_the_one_with_more_readings_is_kept() {
+fn the_sample_with_more_readings_is_kept() {
     let lab = Lab::new();
     let store = lab.open();
     let means = [

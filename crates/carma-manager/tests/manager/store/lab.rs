@@ -42,7 +42,7 @@ pub(crate) fn core_job(id: JobId, change: impl FnOnce(&mut JobSpec)) -> Job {
     change(&mut spec);
     let mut job = serde_json::json!({
         "spec": spec, "state": {"state": "queued", "since": 0.0}, "submitted_at": 0.0, "sequence": id.0, "attempts": 0,
-        "climb": Climb::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
+        "climb": LadderPosition::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
     });
     job["spec"]["id"] = id.0.into();
     serde_json::from_value(job).unwrap()

@@ -13,8 +13,8 @@ use super::lab::*;
 /// Short, so that tests do not wait.
 const LEASE: Duration = Duration::from_millis(800);
 
-fn from(lab: &Lab, host: &str, boot: &str) -> Opening {
-    Opening {
+fn from(lab: &Lab, host: &str, boot: &str) -> OpenMode {
+    OpenMode {
         path: lab.path(),
         journal: Some(Journal::Rollback),
         host: HostIdentity { host: host.to_owned(), boot: boot.to_owned() },
@@ -26,7 +26,7 @@ fn open(lab: &Lab, host: &str) -> Result<Store, StoreError> {
     from(lab, host, "1").open(|_| true)
 }
 
-/// What a manager leaves that is gone without a word: its row.
+/// What a crashed manager leaves: its row.
 fn leave_row(lab: &Lab, host: &str, boot: &str) {
     let sql = "REPLACE INTO lease (one, nonce, host, boot, pid, renewals) VALUES (1, 'lost', ?1, ?2, 4711, 12)";
     Connection::open(lab.path()).unwrap().execute(sql, [host, boot]).unwrap();
@@ -56,7 +56,7 @@ fn an_idle_manager_keeps_its_lease() {
 }
 
 #[test]
-fn a_lease_that_is_given_back_is_free_at_once_on_any_host() {
+fn a_returned_lease_is_free_at_once() {
     let lab = Lab::new();
     let first = open(&lab, "login").unwrap();
     let id = submit(&first);
@@ -71,7 +71,7 @@ fn a_lease_that_is_given_back_is_free_at_once_on_any_host() {
 }
 
 #[test]
-fn a_silent_lease_runs_out_by_the_clock_of_the_one_who_waits() {
+fn a_silent_lease_expires_by_the_clock_of_the_waiting_manager() {
     let lab = Lab::new();
     drop(open(&lab, "login").unwrap());
     leave_row(&lab, "login", "1");
@@ -96,11 +96,11 @@ fn the_wait_for_a_lease_can_be_ended() {
 }
 
 #[test]
-fn after_a_takeover_the_old_manager_changes_nothing() {
+fn after_a_takeover_the_old_manager_writes_nothing() {
     let lab = Lab::new();
     // It renews nothing for as long as this test takes.
     let timing = LeaseTiming { renewal: Duration::from_secs(3600), expiry: LEASE };
-    let old = Opening { timing, ..from(&lab, "login", "1") }.open(|_| true).unwrap();
+    let old = OpenMode { timing, ..from(&lab, "login", "1") }.open(|_| true).unwrap();
     let (lost, is_lost) = channel();
     old.when_lost(move |error| lost.send(error.clone()).unwrap());
     let kept = submit(&old);
@@ -122,7 +122,7 @@ fn after_a_takeover_the_old_manager_changes_nothing() {
 }
 
 #[test]
-fn an_idle_manager_hears_of_a_takeover() {
+fn an_idle_manager_notices_a_takeover() {
     let lab = Lab::new();
     let old = open(&lab, "login").unwrap();
     let (lost, is_lost) = channel();
@@ -137,7 +137,7 @@ fn an_idle_manager_hears_of_a_takeover() {
 fn holds_a_lease_until_killed() {
     let Some(path) = child::store() else { return };
     let journal = Some(Journal::Rollback);
-    let store = Opening { journal, ..Opening::new(path).unwrap() }.open(|_| true).unwrap();
+    let store = OpenMode { journal, ..OpenMode::new(path).unwrap() }.open(|_| true).unwrap();
     loop {
         println!("{}", submit(&store).0);
     }
@@ -148,7 +148,7 @@ fn a_manager_that_was_killed_is_replaced_at_once_on_its_host() {
     let lab = Lab::new();
     for _ in 0..5 {
         let acknowledged = child::killed_after("store::lease::holds_a_lease_until_killed", &lab.path(), 5);
-        let opening = Opening { journal: Some(Journal::Rollback), ..Opening::new(lab.path()).unwrap() };
+        let opening = OpenMode { journal: Some(Journal::Rollback), ..OpenMode::new(lab.path()).unwrap() };
         let store = opening.open(|_| panic!("it waits")).unwrap();
         assert!(acknowledged.iter().all(|id| all_jobs(&store).contains(id)));
     }
@@ -160,14 +160,14 @@ fn a_manager_that_was_killed_is_replaced_at_once_on_its_host() {
         waits = true;
         true
     };
-    let _store = Opening { host, ..from(&lab, "", "") }.open(wait).unwrap();
+    let _store = OpenMode { host, ..from(&lab, "", "") }.open(wait).unwrap();
     assert!(waits);
 }
 
 #[test]
 fn on_a_local_file_system_a_restarted_host_does_not_wait() {
     let lab = Lab::new();
-    let local = |host, boot| Opening { journal: Some(Journal::Wal), ..from(&lab, host, boot) };
+    let local = |host, boot| OpenMode { journal: Some(Journal::Wal), ..from(&lab, host, boot) };
     drop(local("server", "1").open(|_| true).unwrap());
     for (host, boot) in [("server", "0"), ("container", "1")] {
         leave_row(&lab, host, boot);

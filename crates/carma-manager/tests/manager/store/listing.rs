@@ -26,7 +26,7 @@ fn six_jobs(lab: &Lab) -> (Store, Vec<JobId>) {
 }
 
 #[test]
-fn the_queue_holds_what_is_not_over_in_the_order_of_acceptance() {
+fn the_queue_lists_unfinished_jobs_in_order() {
     let lab = Lab::new();
     let (store, jobs) = six_jobs(&lab);
     let mut put_back = core_job(jobs[0], |spec| spec.priority = Priority(5));

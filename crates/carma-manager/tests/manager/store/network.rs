@@ -13,7 +13,7 @@ use super::child;
 use super::lab::*;
 
 fn open(lab: &Lab, journal: Journal) -> Store {
-    Opening { journal: Some(journal), ..Opening::new(lab.path()).unwrap() }.open(|_| true).unwrap()
+    OpenMode { journal: Some(journal), ..OpenMode::new(lab.path()).unwrap() }.open(|_| true).unwrap()
 }
 
 fn mode(lab: &Lab) -> String {

@@ -1,4 +1,4 @@
-//! Who wants to be told of what, and how far they were told.
+//! Notification channels of users, and their progress.
 
 use carma_manager::api::{Channel, Notification, Occasion};
 use carma_manager::store::*;
@@ -43,7 +43,7 @@ fn kept_channels_keep_their_progress_and_new_ones_start_now() {
 }
 
 #[test]
-fn news_holds_ends_requeues_and_idle_gpus_of_subscribed_users() {
+fn notable_events_of_subscribed_users_are_read() {
     let lab = Lab::new();
     let store = lab.open();
     let [alices, bobs] = [(); 2].map(|()| store.next_jobs(1));

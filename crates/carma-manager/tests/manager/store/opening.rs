@@ -53,7 +53,7 @@ fn a_store_of_the_first_schema_opens() {
     assert_eq!((over.attempts.len(), over.events.len()), (1, 1));
     assert_eq!(reader.samples(GPU, UnixMinute(0)..UnixMinute(100)).unwrap(), [sample(GPU, 10, 60, 0.6)]);
     let stays = reader.stays(GPU, UnixMillis(0)..UnixMillis(NOW.0 + 1)).unwrap();
-    let stays: Vec<_> = stays.iter().map(|stay| (stay.attempt.job.0, stay.promised, stay.launched, stay.ended)).collect();
+    let stays: Vec<_> = stays.iter().map(|stay| (stay.attempt.job.0, stay.reserved, stay.launched, stay.ended)).collect();
     assert_eq!(stays, [(1, MiB(4_000), NOW, Some(NOW)), (2, MiB(4_000), NOW, None)]);
     assert_eq!(submit(&store), JobId(3));
 }

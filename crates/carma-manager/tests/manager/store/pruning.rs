@@ -9,14 +9,14 @@ use carma_manager::store::*;
 
 use super::lab::*;
 
-const FOR_EVER: Keep = Keep { age: Duration::from_secs(u32::MAX as u64), most: u64::MAX };
-const KEEP_ALL: Retention = Retention { jobs: FOR_EVER, events: FOR_EVER, samples: FOR_EVER };
+const UNLIMITED: KeepRule = KeepRule { age: Duration::from_secs(u32::MAX as u64), most: u64::MAX };
+const KEEP_ALL: Retention = Retention { jobs: UNLIMITED, events: UNLIMITED, samples: UNLIMITED };
 
 fn hours(hours: u64) -> UnixMillis {
     UnixMillis(NOW.0 + hours * 3_600_000)
 }
 
-/// So many jobs, of which the second half is over, one an hour, each with an attempt and an event.
+/// Jobs with an attempt and an event each. The second half is finished, one an hour.
 fn store_with_jobs(lab: &Lab, count: u64) -> Store {
     let store = lab.open();
     let first = store.next_jobs(count).0;
@@ -30,13 +30,13 @@ fn store_with_jobs(lab: &Lab, count: u64) -> Store {
 }
 
 #[test]
-fn jobs_that_are_over_are_forgotten_by_age_and_by_count_with_all_that_is_theirs() {
+fn finished_jobs_are_pruned_by_age_and_count() {
     let lab = Lab::new();
     let store = store_with_jobs(&lab, 20);
     let age = Duration::from_secs(3_600 * 5);
-    let by_age = Retention { jobs: Keep { age, ..FOR_EVER }, ..KEEP_ALL };
+    let by_age = Retention { jobs: KeepRule { age, ..UNLIMITED }, ..KEEP_ALL };
     assert_eq!(store.prune(&by_age, hours(20)).unwrap(), Pruned { jobs: 5, ..Pruned::default() });
-    let by_count = Retention { jobs: Keep { most: 2, ..FOR_EVER }, ..KEEP_ALL };
+    let by_count = Retention { jobs: KeepRule { most: 2, ..UNLIMITED }, ..KEEP_ALL };
     assert_eq!(store.prune(&by_count, hours(20)).unwrap().jobs, 3);
     assert_eq!(all_jobs(&store), (1..=10).chain(19..=20).map(JobId).collect::<Vec<_>>());
     let reader = store.reader().unwrap();
@@ -66,7 +66,7 @@ fn the_jobs_of_one_user_do_not_slow_down_another() {
     let alices = finished_jobs(&store, &alice(), 1, |_| {})[0];
     store.write([event(None, "started", NOW)]).wait().unwrap();
     let bobs = finished_jobs(&store, &bob(), 1_200, |_| {});
-    let most = |most| Keep { most, ..FOR_EVER };
+    let most = |most| KeepRule { most, ..UNLIMITED };
     let by_count = Retention { jobs: most(100), events: most(40), ..KEEP_ALL };
     assert_eq!(store.prune(&by_count, NOW).unwrap(), Pruned { jobs: 1_100, events: 60, samples: 0 });
     assert_eq!(all_jobs(&store), [&[alices], &bobs[1_100..]].concat());
@@ -76,7 +76,7 @@ fn the_jobs_of_one_user_do_not_slow_down_another() {
 }
 
 #[test]
-fn a_job_that_may_have_left_a_checkpoint_is_forgotten_by_age_alone() {
+fn jobs_with_checkpoints_are_pruned_only_by_age() {
     let lab = Lab::new();
     let store = lab.open();
     let may_checkpoint = |job: &mut StoredJob| job.request.may_checkpoint = true;
@@ -86,16 +86,16 @@ fn a_job_that_may_have_left_a_checkpoint_is_forgotten_by_age_alone() {
         job.job.attempts = 1;
     })[0];
     let others = finished_jobs(&store, &alice(), 3, |_| {});
-    let by_count = Retention { jobs: Keep { most: 1, ..FOR_EVER }, ..KEEP_ALL };
+    let by_count = Retention { jobs: KeepRule { most: 1, ..UNLIMITED }, ..KEEP_ALL };
     assert_eq!(store.prune(&by_count, NOW).unwrap().jobs, 4, "the oldest, as far as they have no checkpoint");
     assert_eq!(all_jobs(&store), [ran]);
     assert!(others.iter().chain([&never_started]).all(|job| store.reader().unwrap().job(*job).unwrap().is_none()));
-    let by_age = Retention { jobs: Keep { age: Duration::ZERO, ..FOR_EVER }, ..KEEP_ALL };
+    let by_age = Retention { jobs: KeepRule { age: Duration::ZERO, ..UNLIMITED }, ..KEEP_ALL };
     assert_eq!(store.prune(&by_age, hours(99)).unwrap().jobs, 1);
 }
 
 #[test]
-fn a_job_that_is_not_over_is_never_forgotten_and_no_number_is_given_twice() {
+fn unfinished_jobs_are_not_pruned_and_numbers_are_unique() {
     let lab = Lab::new();
     let store = store_with_jobs(&lab, 6);
     store.write([Change::JobsDeleted((1..=6).map(JobId).collect())]).wait().unwrap();
@@ -105,16 +105,16 @@ fn a_job_that_is_not_over_is_never_forgotten_and_no_number_is_given_twice() {
 }
 
 #[test]
-fn events_and_samples_are_forgotten_in_steps_and_numbers_of_events_go_on() {
+fn events_and_samples_are_pruned_in_steps() {
     let lab = Lab::new();
     let store = lab.open();
     let events = (0..2_000).map(|hour| event(None, "tick", hours(hour)));
     let samples = (0..2_000).map(|minute| Change::SampleStored(sample(GPU, NOW.minute().0 + minute, 1, 0.5)));
     store.write(events.chain(samples).collect::<Vec<_>>()).wait().unwrap();
-    let by_count = Retention { events: Keep { most: 700, ..FOR_EVER }, samples: Keep { most: 300, ..FOR_EVER }, ..KEEP_ALL };
+    let by_count = Retention { events: KeepRule { most: 700, ..UNLIMITED }, samples: KeepRule { most: 300, ..UNLIMITED }, ..KEEP_ALL };
     assert_eq!(store.prune(&by_count, NOW).unwrap(), Pruned { events: 1_300, samples: 1_700, jobs: 0 });
     let hour = Duration::from_secs(3_600);
-    let by_age = Retention { events: Keep { age: hour * 100, ..FOR_EVER }, samples: Keep { age: hour, ..FOR_EVER }, ..KEEP_ALL };
+    let by_age = Retention { events: KeepRule { age: hour * 100, ..UNLIMITED }, samples: KeepRule { age: hour, ..UNLIMITED }, ..KEEP_ALL };
     assert_eq!(store.prune(&by_age, hours(2_000)).unwrap(), Pruned { events: 600, samples: 300, jobs: 0 });
     assert_eq!(store.prune(&by_age, hours(9_999)).unwrap().events, 100);
     store.write([event(None, "tick", NOW)]).wait().unwrap();
@@ -127,7 +127,7 @@ fn pruning_does_a_bounded_part_and_continues() {
     let lab = Lab::new();
     let store = lab.open();
     store.write((0..1_800).map(|hour| event(None, "tick", hours(hour))).collect::<Vec<_>>()).wait().unwrap();
-    let by_age = Retention { events: Keep { age: Duration::from_secs(3_600), ..FOR_EVER }, ..KEEP_ALL };
+    let by_age = Retention { events: KeepRule { age: Duration::from_secs(3_600), ..UNLIMITED }, ..KEEP_ALL };
     let parts = std::iter::from_fn(|| {
         let (pruned, done) = store.prune_some(&by_age, hours(9_999), 2).unwrap();
         (pruned.events > 0).then_some((pruned.events, done))
@@ -145,7 +145,7 @@ fn deleted_rows_free_space_in_the_file_system() {
     drop(store);
     let before = fs::metadata(lab.path()).unwrap().len();
     let store = lab.open();
-    store.prune(&Retention { events: Keep { most: 10, ..FOR_EVER }, ..KEEP_ALL }, NOW).unwrap();
+    store.prune(&Retention { events: KeepRule { most: 10, ..UNLIMITED }, ..KEEP_ALL }, NOW).unwrap();
     drop(store);
     let after = fs::metadata(lab.path()).unwrap().len();
     assert!(after * 4 < before, "{before} bytes became {after}");

@@ -19,7 +19,7 @@ fn reasons(store: &Store, job: JobId) -> JobReasons {
 }
 
 #[test]
-fn a_hold_is_known_without_events() {
+fn the_reason_of_a_hold_does_not_need_events() {
     let lab = Lab::new();
     let store = lab.open();
     let (job, mut held) = (submit(&store), stored(store.next_jobs(1), bob(), None));
@@ -47,7 +47,7 @@ fn reasons_outlive_events_and_end_with_the_job() {
         finished(job, Outcome::Cancelled, NOW),
     ];
     store.write(changes).wait().unwrap();
-    let keep = |age| Keep { age: Duration::from_secs(age), most: u64::MAX };
+    let keep = |age| KeepRule { age: Duration::from_secs(age), most: u64::MAX };
     let day = UnixMillis(NOW.0 + 86_400_000);
     let forgotten = store.prune(&Retention { jobs: keep(1_000_000), events: keep(60), samples: keep(60) }, day).unwrap();
     assert_eq!((forgotten.jobs, forgotten.events), (0, 3));

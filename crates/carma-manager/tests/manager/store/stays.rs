@@ -55,12 +55,12 @@ fn the_timeline_holds_jobs_and_their_memory_in_a_period() {
     let steps = |from, to| stay(from, to).memory.iter().map(|step| (step.at.0 - NOW.0) / 1000).collect::<Vec<_>>();
     assert_eq!((steps(0, 1000), steps(130, 140), steps(105, 115)), (vec![110, 120, 150], vec![120], vec![110]));
     let whole = stay(0, 1000);
-    assert_eq!((whole.user.as_str(), whole.promised, whole.launched, whole.ended), ("alice", MiB(4_000), at(100), Some(at(300))));
+    assert_eq!((whole.user.as_str(), whole.reserved, whole.launched, whole.ended), ("alice", MiB(4_000), at(100), Some(at(300))));
     assert_eq!((whole.ending.map(|ending| ending.text), whole.memory[1].memory), (Some("succeeded".to_owned()), MiB(3_000)));
 }
 
 #[test]
-fn steps_are_forgotten_with_the_minutes_unless_their_attempt_runs_and_with_their_job() {
+fn memory_steps_are_pruned_with_minutes_and_jobs() {
     let lab = Lab::new();
     let store = lab.open();
     let [over, runs] = [(); 2].map(|()| submit(&store));
@@ -69,7 +69,7 @@ fn steps_are_forgotten_with_the_minutes_unless_their_attempt_runs_and_with_their
         [launched(over, 0, &[0]), stepped(over, 1, 300), launched(runs, 0, &[0]), stepped(runs, 1, 400), stepped(JobId(99), 1, 500)];
     store.write(changes.into_iter().chain(minutes).collect::<Vec<_>>()).wait().unwrap();
     store.write([attempt_ended(over, 1, at(10), 1.0), finished(over, Outcome::Succeeded, at(10))]).wait().unwrap();
-    let keep = |seconds| Keep { age: Duration::from_secs(seconds), most: u64::MAX };
+    let keep = |seconds| KeepRule { age: Duration::from_secs(seconds), most: u64::MAX };
     let ages = Retention { jobs: keep(u32::MAX.into()), events: keep(u32::MAX.into()), samples: keep(600) };
     assert_eq!(store.prune(&ages, at(6000)).unwrap().samples, 1);
     let reader = store.reader().unwrap();

@@ -58,7 +58,7 @@ fn the_default_is_one_gpu_in_this_folder_with_the_callers_environment() {
 }
 
 #[test]
-fn an_interactive_job_is_a_shell_unless_it_says_otherwise() {
+fn an_interactive_job_without_a_command_is_a_shell() {
     let run = |source, said: &[_]| only(source, said).command;
     let program = |word: &str| JobCommand::Program(vec![word.to_owned()]);
     assert_eq!(run(command(&[]), &[("interactive", "")]), program("/bin/sh"));
@@ -116,7 +116,7 @@ command = ["sh", "-c", "echo $A"]
 "#;
 
 #[test]
-fn jobs_of_a_file_share_what_stands_above_them() {
+fn jobs_of_a_file_share_the_keys_above_them() {
     let [first, second] = requests(text("jobs.toml", JOBS), &[("priority", "7")]).try_into().unwrap();
     assert_eq!((first.name.as_deref(), first.resources.gpus, first.resources.memory), (Some("first"), 2, Some(MiB(20_480))));
     assert_eq!((first.environment["A"].as_str(), first.environment["LIMIT"].as_str()), ("1,2", "5"));
@@ -134,7 +134,7 @@ fn first_second() -> u64 {
 }
 
 #[test]
-fn a_task_file_enters_its_environment_and_asks_for_what_was_measured() {
+fn a_task_file_sets_environment_and_measured_memory() {
     let task = "# ResNet\nconda activate torch\npython train.py --name 'a b'\nresnet50.model\nimagenet\n64\ntraining\n2\n7118\n40000\n";
     for name in ["resnet.rad", "-"] {
         let request = only(text(name, task), &[]);
@@ -147,7 +147,7 @@ fn a_task_file_enters_its_environment_and_asks_for_what_was_measured() {
 }
 
 #[test]
-fn standard_input_is_told_apart_by_how_it_begins() {
+fn the_form_of_standard_input_is_detected() {
     assert!(matches!(only(text("-", "#!/bin/sh\ntrue\n"), &[]).command, JobCommand::Script { .. }));
     assert_eq!(only(text("-", "command = ['a']\nmode = 'mig'\n"), &[]).resources.mode, RequestedMode::Mig);
 }

@@ -1,4 +1,4 @@
-//! What is refused, and in which words; and what looks dangerous but is data.
+//! Refused submissions with their messages, and harmless text that looks dangerous.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use carma_manager::submission::Source;
 
 use super::{ask, command, flags, only, text};
 
-/// What each of these is told.
+/// The error for each of these.
 fn told<'a>(questions: impl IntoIterator<Item = (&'a str, Source<'a>, Vec<(&'a str, &'a str)>)>) -> String {
     questions.into_iter().fold(String::new(), |mut told, (what, source, said)| {
         let error = ask(source, &said).err().unwrap_or_else(|| panic!("{what}, {said:?} is accepted"));
@@ -18,7 +18,7 @@ fn told<'a>(questions: impl IntoIterator<Item = (&'a str, Source<'a>, Vec<(&'a s
 }
 
 #[test]
-fn flags_that_make_no_sense() {
+fn invalid_flags_are_refused() {
     let long = "x".repeat(101);
     let one = [
         ("gpus", "-1"),
@@ -77,7 +77,7 @@ fn flags_that_make_no_sense() {
 }
 
 #[test]
-fn commands_that_cannot_run() {
+fn invalid_commands_are_refused() {
     let long = "x".repeat(131_072);
     let commands: [&[&str]; 4] = [&[], &[""], &["a\0b"], &["a", &long]];
     let questions = commands.map(|words| ("a command", command(words), Vec::new()));
@@ -85,7 +85,7 @@ fn commands_that_cannot_run() {
 }
 
 #[test]
-fn scripts_that_make_no_sense() {
+fn invalid_scripts_are_refused() {
     let scripts = [
         "echo hello\n",
         "#!/bin/sh\n#CARMA --memm 40\n",
@@ -103,7 +103,7 @@ fn scripts_that_make_no_sense() {
 }
 
 #[test]
-fn files_that_make_no_sense() {
+fn invalid_files_are_refused() {
     let files = [
         "gpus = \n",
         "command = ['a']\nmemory = 40\n",
@@ -127,14 +127,14 @@ fn files_that_make_no_sense() {
     let tasks = tasks.map(|task| (task, text("task.rad", task), Vec::new()));
     insta::assert_snapshot!("files", told(files.into_iter().chain(tasks)));
     let words = Source::Text { name: "jobs.toml", text: "command = ['a']", arguments: vec!["b".to_owned()] };
-    assert_eq!(ask(words, &[]).unwrap_err(), "jobs.toml: says itself what to run: words after -- are for scripts");
+    assert_eq!(ask(words, &[]).unwrap_err(), "jobs.toml: contains its command: words after -- are only for scripts");
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named_where_it_was_asked_for() {
+fn a_missing_folder_is_reported_with_its_option() {
     let script = text("train.sh", "#!/bin/sh\n#CARMA --workdir /nonexistent\n");
     let (submissions, _) = script.submissions(&[], &super::caller()).unwrap();
-    assert_eq!(submissions[0].check_files().unwrap_err().to_string(), "train.sh, line 2: --workdir: /nonexistent is no folder");
+    assert_eq!(submissions[0].check_files().unwrap_err().to_string(), "train.sh, line 2: --workdir: /nonexistent is not a folder");
     let scratch = tempfile::tempdir().unwrap();
     let here = scratch.path().to_str().unwrap();
     let wrong = |said: &[(&str, &str)]| {
@@ -142,10 +142,10 @@ fn a_folder_that_is_not_there_is_named_where_it_was_asked_for() {
         submissions[0].check_files().map_err(|error| error.to_string().replace(here, "HERE"))
     };
     assert_eq!(wrong(&[("workdir", here)]), Ok(()));
-    assert_eq!(wrong(&[("workdir", here), ("model", here)]), Err("--model: HERE is no file".to_owned()));
+    assert_eq!(wrong(&[("workdir", here), ("model", here)]), Err("--model: HERE is not a file".to_owned()));
     assert_eq!(
         wrong(&[("workdir", here), ("venv", here)]),
-        Err("--venv: HERE is no virtual environment: it has no bin/activate".to_owned())
+        Err("--venv: HERE is not a virtual environment: it has no bin/activate".to_owned())
     );
 }
 

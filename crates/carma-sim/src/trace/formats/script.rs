@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_as_a_shell_would() {
+    fn lines_are_split_like_in_a_shell() {
         assert_eq!(
             commands("./submit.sh a.rad > log 2>&1 & sleep 5"),
             [vec!["./submit.sh", "a.rad", ">", "log", "2>&1"], vec!["sleep", "5"]]

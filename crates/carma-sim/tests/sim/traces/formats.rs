@@ -49,14 +49,14 @@ fn every_format_is_recognised_and_read() {
 }
 
 #[test]
-fn a_header_of_alibaba_may_be_there() {
+fn alibaba_headers_are_optional() {
     let rows = std::fs::read_to_string(sample_file("alibaba_2020.csv")).unwrap();
     let header = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\n";
     assert_eq!(parse("pai_task_table.csv", header.to_owned() + &rows).unwrap(), read("alibaba_2020.csv"));
 }
 
 #[test]
-fn a_task_file_has_needs_by_whom_they_are_known() {
+fn a_task_file_has_needs_by_source() {
     let text = std::fs::read_to_string(sample_file("Xception2.rad")).unwrap();
     let task = RadTask::parse("Xception2.rad", &text).unwrap();
     assert_eq!((task.comment.as_str(), task.environment.as_str(), task.mode.as_str()), ("Xception on ImageNet", "torch", "training"));

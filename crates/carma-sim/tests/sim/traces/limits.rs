@@ -33,7 +33,7 @@ fn refused(name: &str, reader: impl Read, limits: &ReadLimits) -> String {
 }
 
 #[test]
-fn a_line_of_a_gigabyte_is_never_held() {
+fn a_line_of_a_gigabyte_is_never_kept_in_memory() {
     let given = Rc::new(Cell::new(0));
     let line = Endless { header: b"submit_time_s,task\n", byte: b'x', left: 1 << 30, given: Rc::clone(&given) };
     let error = refused("long.csv", line, &ReadLimits::default());

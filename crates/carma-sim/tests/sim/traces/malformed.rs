@@ -58,7 +58,7 @@ fn malformed_traces_are_refused_with_line_and_reason() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn a_missing_file_is_reported() {
     let catalogue = carma_sim::Catalogue::shipped();
     let limits = carma_sim::trace::ReadLimits::default();
     let error = carma_sim::Trace::read(std::path::Path::new("/nonexistent.csv"), &catalogue, &limits).unwrap_err();
@@ -66,9 +66,9 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 proptest! {
-    /// Whatever is cut out of a file or put into it, it is read or refused; and what is read is in order.
+    /// Any damaged file is read or refused, and jobs that are read are ordered.
     #[test]
-    fn no_damage_to_a_file_is_a_panic(file in 0_usize..9, at: prop::sample::Index, cut in 0_usize..40, put in "[0-9,.:\"{}\\[\\]\n -]{0,6}") {
+    fn damaged_files_cause_no_panic(file in 0_usize..9, at: prop::sample::Index, cut in 0_usize..40, put in "[0-9,.:\"{}\\[\\]\n -]{0,6}") {
         let names = ["carma.sh", "Xception2.rad", "submissions.csv", "philly_log.json", "philly_table.csv", "helios.csv"];
         let name = names.into_iter().chain(["helios_vc.csv", "alibaba_2020.csv", "alibaba_2023.csv"]).nth(file).unwrap();
         let mut bytes = std::fs::read(sample_file(name)).unwrap();

@@ -28,7 +28,7 @@ fn a_mapped_trace_is_read_back_as_it_was_written() {
 }
 
 #[test]
-fn a_published_mix_is_met_to_the_job() {
+fn a_published_mix_is_reproduced_exactly() {
     let catalogue = Catalogue::shipped();
     let wanted = Generation { mix: "65/27/8".parse().unwrap(), jobs: 90, mean_gap: Seconds::from_secs(120), seed: 1 };
     let trace = trace::generate(&wanted, &catalogue).unwrap();
@@ -64,7 +64,7 @@ fn an_analysis_fits_the_terminal() {
 }
 
 #[test]
-fn an_analysis_of_next_to_nothing_is_one() {
+fn a_tiny_trace_can_be_analysed() {
     let catalogue = Catalogue::shipped();
     let nothing = Analysis::of(&Trace::default(), &catalogue);
     assert_eq!((nothing.jobs, nothing.durations.is_none(), nothing.arrivals.per_hour), (0, true, None));
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_back(trace in any_trace(), seed: u64) {
+    fn written_data_reads_back(trace in any_trace(), seed: u64) {
         prop_assume!(!trace.jobs.is_empty());
         let mapped = trace::map(&trace, &CATALOGUE, seed, DurationRule::Own);
         prop_assert_eq!(&parse("a.csv", csv(&mapped, &[])).unwrap().jobs, &mapped.jobs);

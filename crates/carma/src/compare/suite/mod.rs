@@ -85,7 +85,7 @@ fn scenarios(names: &[String]) -> Result<Vec<&'static Scenario>> {
     let find = |name: &String| {
         let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
         let all = || SCENARIOS.map(|scenario| scenario.name).join(", ");
-        found.with_context(|| format!("there is no scenario {name:?}: give one of {}", all()))
+        found.with_context(|| format!("unknown scenario {name:?}: give one of {}", all()))
     };
     names.iter().map(find).collect()
 }

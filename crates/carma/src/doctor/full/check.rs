@@ -78,7 +78,7 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn summary(&self) -> String {
         let count = |word: &str| self.checks.iter().filter(|check| check.result.parts().0 == word).count();
-        format!("{} checks: {} hold, {} fail, {} cannot be made here", self.checks.len(), count("yes"), count("NO"), count("unknown"))
+        format!("{} checks: {} passed, {} failed, {} not possible here", self.checks.len(), count("yes"), count("NO"), count("unknown"))
     }
 
     pub(super) fn markdown(&self) -> String {
@@ -109,7 +109,7 @@ mod tests {
             Check::unknown("GPU 1", "MIG instances have numbers", "MIG is off"),
         ];
         let report = Report { findings: vec!["1 GPU: 1 x A100".to_owned()], checks };
-        assert_eq!(report.summary(), "3 checks: 1 hold, 1 fail, 1 cannot be made here");
+        assert_eq!(report.summary(), "3 checks: 1 passed, 1 failed, 1 not possible here");
         let text = report.markdown();
         assert!(text.contains("| GPU 0 | it answers | NO | a call hangs / for 2 s |\n") && text.ends_with("- 1 GPU: 1 x A100\n"), "{text}");
     }

@@ -116,7 +116,7 @@ const fn on_hang(action: OnHang) -> &'static str {
         OnHang::Report => "it is reported",
         OnHang::Restart => "it is restarted",
         OnHang::Fail => "it fails",
-        OnHang::Ignore => "nothing is done: it is not watched",
+        OnHang::Ignore => "nothing: it is not watched",
     }
 }
 
@@ -146,7 +146,7 @@ fn schedule(schedule: &Schedule, zone: &TimeZone) -> Option<String> {
     let others = [
         (schedule.priority.0 != 0).then(|| format!("priority {}", schedule.priority.0)),
         schedule.begin.map(|begin| format!("not before {}", moment(UnixMillis(begin.saturating_mul(1000)), zone))),
-        schedule.at_most.map(|most| format!("{most} of its array at once")),
+        schedule.at_most.map(|most| format!("at most {most} of its array at once")),
     ];
     listed(others.into_iter().flatten().chain(after))
 }
@@ -173,7 +173,7 @@ fn predicted(prediction: &JobPrediction) -> Vec<Line> {
 
 fn compared(MiB(peak): MiB, upper: Option<MiB>) -> String {
     match upper {
-        Some(MiB(upper)) if upper > 0 => format!(", {:.0} % of what it should stay under", peak as f64 / upper as f64 * 100.0),
+        Some(MiB(upper)) if upper > 0 => format!(", {:.0} % of its upper bound", peak as f64 / upper as f64 * 100.0),
         _ => String::new(),
     }
 }
@@ -184,12 +184,12 @@ fn measured(attempt: &AttemptDetail) -> Vec<Line> {
             Limits::Driver { memory: most } | Limits::Mps { memory: Some(most), .. } => format!(", {} at most", memory(most)),
             Limits::Mps { memory: None, .. } | Limits::Streams | Limits::Mig { .. } => String::new(),
         };
-        format!("{} ({} promised{most})", granted.device, memory(granted.reserved))
+        format!("{} ({} reserved{most})", granted.device, memory(granted.reserved))
     });
-    let because = attempt.because.as_ref().map_or(String::new(), |because| format!(": {because}"));
+    let reason = attempt.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
     vec![
         ("on", listed(granted)),
-        ("ended", attempt.verdict.as_ref().map(|end| format!("{end}{because}"))),
+        ("ended", attempt.verdict.as_ref().map(|end| format!("{end}{reason}"))),
         // A job that ended before the first sample has none.
         ("peak", listed(attempt.peaks.iter().filter(|peak| **peak > MiB(0)).map(|peak| memory(*peak)))),
         ("busy", utilisation(&attempt.utilisation)),

@@ -17,7 +17,7 @@ fn part((name, memory): (&str, u64)) -> MemoryPart {
     MemoryPart { name: name.to_owned(), memory: MiB(memory) }
 }
 
-fn attempt(number: u32, verdict: Verdict, because: &str) -> AttemptDetail {
+fn attempt(number: u32, verdict: Verdict, reason: &str) -> AttemptDetail {
     let device = DeviceId::gpu(ServerId(0), 3);
     let launched = UnixMillis(1_800_000_000_000 + u64::from(number) * 1_000_000);
     AttemptDetail {
@@ -27,8 +27,8 @@ fn attempt(number: u32, verdict: Verdict, because: &str) -> AttemptDetail {
         ended: Some(UnixMillis(launched.0 + 242_000)),
         ending: Some(Ending::from(&verdict)),
         verdict: Some(verdict),
-        because: Some(because.to_owned()),
-        whose: Some(Blame::Job),
+        reason: Some(reason.to_owned()),
+        blame: Some(Blame::Job),
         exit: Some(Exit::Code(1)),
         peaks: vec![MiB(17_000 + u64::from(number))],
         utilisation: Utilisation::of([(Metric::Smact, 0.63)]),
@@ -83,7 +83,7 @@ pub(crate) fn sample() -> JobDetail {
                 2,
                 1_000_000,
                 "launched",
-                serde_json::json!({"attempt": 1, "placement": {"server": 0, "devices": [{"device": "s0/gpu3", "promised": 1, "limits": "streams"}]}, "reason": {}}),
+                serde_json::json!({"attempt": 1, "placement": {"server": 0, "devices": [{"device": "s0/gpu3", "reserved": 1, "limits": "streams"}]}, "reason": {}}),
             ),
         ],
         energy: Some(Joules(86_420.0)),

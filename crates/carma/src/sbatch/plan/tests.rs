@@ -45,7 +45,7 @@ fn a_known_need_becomes_shards() {
 }
 
 #[test]
-fn whole_gpus_where_shards_would_not_do() {
+fn whole_gpus_are_requested_if_shards_are_insufficient() {
     assert_eq!(plan(PLAIN, "", "", Some(10_000)), "--gres=gpu:1 --mem=100000M");
     assert_eq!(plan(SHARDED, "", "", None), "--gres=gpu:1 --mem=100000M");
     assert_eq!(plan(SHARDED, "", "", Some(40_960)), "--gres=gpu:1 --mem=100000M");
@@ -56,7 +56,7 @@ fn whole_gpus_where_shards_would_not_do() {
 }
 
 #[test]
-fn what_the_user_requests_is_kept() {
+fn requests_of_the_user_are_kept() {
     assert_eq!(plan(SHARDED, "--gres=gpu:2", "", Some(100)), "--mem=200000M");
     assert_eq!(plan(SHARDED, "--gpus=a100:3 --mem=5G", "", Some(100)), "");
     assert_eq!(plan(SHARDED, "--gpus=4 -N 2", "", Some(100)), "", "the GPUs of a node are not known");

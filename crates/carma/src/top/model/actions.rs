@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_done_without_a_yes() {
+    fn actions_need_a_yes() {
         let mut model = model_of(busy());
         for no in ["cn", "c\x1b", "c\n", "c ", "cq", "cc"] {
             assert_eq!(press(&mut model, no), [], "{no:?}");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_of_an_array_is_meant_alone() {
+    fn actions_apply_to_one_job_of_an_array() {
         let mut answers = busy();
         answers.queue.jobs[0].array = Some(carma_manager::api::ArrayPlace { array: carma_core::ArrayId(1), index: 4 });
         assert_eq!(press(&mut model_of(answers), "cy"), [Request::Act("1_4".to_owned(), JobAction::Cancel)], "1 would be all of them");

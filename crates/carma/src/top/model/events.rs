@@ -18,7 +18,7 @@ pub(crate) enum Severity {
     Routine,
     /// A fault with a recovery: of a job, a lost GPU, a host short of memory.
     Recovery,
-    /// A job failed for good.
+    /// A job failed without a retry.
     Failure,
 }
 
@@ -120,11 +120,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_come_once_and_weigh_what_they_mean() {
+    fn events_appear_once_with_their_severity() {
         let mut events = EventList::default();
         for (sequence, kind, body) in [
             (1, "submitted", json!({"user": "ada"})),
-            (2, "ended", json!({"attempt": 1, "verdict": "out_of_memory", "because": "GPU memory\x1b[2J ran out"})),
+            (2, "ended", json!({"attempt": 1, "verdict": "out_of_memory", "reason": "GPU memory\x1b[2J ran out"})),
             (3, "requeued", json!({"floor": 29_011, "reason": {"after": "out_of_memory"}, "whole_gpu": false})),
             (3, "requeued", json!({"floor": 29_011})),
             (4, "finished", json!({"outcome": Outcome::Failed { code: 1 }, "text": "failed with exit code 1"})),

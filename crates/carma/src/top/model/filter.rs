@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_words_must_fit_and_prefixes_say_what_they_mean() {
+    fn filters_match_all_words_and_prefixes() {
         let jobs = [running(7, "resnet50", "ada", &[0, 1], 8), waiting(12, "bert", "bob", 20)];
         let listed = |text: &str| -> Vec<u64> {
             let filter = Filter { text: text.to_owned(), mine: false };

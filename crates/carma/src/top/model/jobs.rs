@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selected_job_stays_selected_wherever_it_goes() {
+    fn a_selected_job_stays_selected_when_it_moves() {
         let mut jobs = JobList::default();
         let (a, b, c) = (running(1, "a", "ada", &[0], 8), waiting(2, "c", "bob", 20), waiting(3, "b", "bob", 4));
         jobs.take(list(vec![a.clone(), b.clone(), c.clone()]), 0);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_comes_round() {
+    fn the_sort_orders_form_a_cycle() {
         let mut sort = Sort::default();
         for _ in 0..5 {
             sort = sort.next();

@@ -163,7 +163,7 @@ impl Model {
     }
 
     fn open_log(&mut self, name: String, stream: LogStream) -> Vec<Request> {
-        self.panel = Some(Panel::Log(LogPanel { name: name.clone(), stream, lines: Vec::new(), below: 0, trouble: None }));
+        self.panel = Some(Panel::Log(LogPanel { name: name.clone(), stream, lines: Vec::new(), below: 0, problem: None }));
         vec![Request::Show(Subject::Log(name, stream))]
     }
 }

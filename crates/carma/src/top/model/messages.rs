@@ -66,7 +66,7 @@ pub(crate) type JobName = String;
 pub(crate) enum Request {
     /// Leave.
     Leave(ExitReason),
-    /// Stop until the shell lets us go on.
+    /// Stop until the shell continues this process.
     Suspend,
     /// Do this to a job.
     Act(JobName, JobAction),

@@ -46,7 +46,7 @@ pub(crate) struct LogPanel {
     /// Lines below the screen; none: it follows as the log grows.
     pub(crate) below: usize,
     /// Why there is no new data.
-    pub(crate) trouble: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 impl LogPanel {
@@ -57,9 +57,9 @@ impl LogPanel {
                 if self.below == 0 || self.lines.len() <= rows {
                     self.lines = plain_lines(&bytes);
                 }
-                self.trouble = None;
+                self.problem = None;
             }
-            Err(why) => self.trouble = Some(why),
+            Err(why) => self.problem = Some(why),
         }
     }
 }

@@ -28,7 +28,7 @@ fn end_of(name: &str, width: usize) -> String {
 pub(super) fn tenant_usage(tenant: &GpuTenant) -> String {
     let used = tenant.memory.map_or_else(|| "-".to_owned(), gibibytes);
     let busy = tenant.smact.map_or(String::new(), |share| format!(" SMACT {share:.2}"));
-    format!("{used}/{} GiB{busy}", gibibytes(tenant.promised))
+    format!("{used}/{} GiB{busy}", gibibytes(tenant.reserved))
 }
 
 fn gibibytes(MiB(size): MiB) -> String {

@@ -24,7 +24,7 @@ pub(super) fn cells(gpu: &GpuDetail, width: usize) -> Vec<Part> {
     let parts = tenants()
         .map(|tenant| (Part::Used(tenant.attempt.job), used(tenant)))
         .chain([(Part::Others, others)])
-        .chain(tenants().map(|tenant| (Part::Reserved(tenant.attempt.job), MiB(tenant.promised.0.saturating_sub(used(tenant).0)))));
+        .chain(tenants().map(|tenant| (Part::Reserved(tenant.attempt.job), MiB(tenant.reserved.0.saturating_sub(used(tenant).0)))));
     let mut cells = Vec::with_capacity(width);
     let mut sum = 0;
     for (part, MiB(size)) in parts.filter(|(_, size)| size.0 > 0) {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn small_jobs_are_seen_and_nothing_is_too_wide() {
+    fn small_jobs_are_visible_and_bars_fit() {
         let mut small = gpu(0, vec![tenant(0, "a", 1, Some(0)), tenant(1, "b", 40, Some(39))], 39);
         small.tenants[0].memory = Some(MiB(100));
         assert_eq!(bar(&small, 10), "abbbbbbbbb");

@@ -112,8 +112,8 @@ fn head(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buff
             row.text(&model.address, FAINT);
         }
     }
-    let troubles = model.answers.iter().flat_map(|answers| &answers.status.troubles).cloned();
-    let all: Vec<String> = model.absence().into_iter().chain(troubles).collect();
+    let problems = model.answers.iter().flat_map(|answers| &answers.status.problems).cloned();
+    let all: Vec<String> = model.absence().into_iter().chain(problems).collect();
     let text = wrapped_to(&carma_format::printable(&all.join("; ")), usize::from(area.width).saturating_sub(4));
     let lines: Vec<&str> = text.lines().take(2).filter(|line| !line.is_empty()).collect();
     for (place, line) in lines.iter().enumerate() {

@@ -55,7 +55,7 @@ pub(super) fn draw(panel: &Panel, area: Rect, appearance: Appearance, buffer: &m
                 LogStream::Stdout | LogStream::Both => "",
                 LogStream::Stderr => " (standard error)",
             };
-            let more = match (&panel.trouble, panel.below) {
+            let more = match (&panel.problem, panel.below) {
                 (Some(why), _) => why.clone(),
                 (None, 0) => "following".to_owned(),
                 _ => position(first, rows, panel.lines.len()) + ", End follows again",

@@ -49,7 +49,7 @@ fn many_gpus_have_a_row_each_and_scroll() {
 }
 
 #[test]
-fn long_and_evil_names_stay_in_their_columns() {
+fn long_and_hostile_names_stay_in_their_columns() {
     let mut busy = busy();
     let jobs = &mut busy.queue.jobs;
     jobs[0].name = Some("a-very-long-name-that-somebody-gave-to-a-job-and-it-goes-on".to_owned());
@@ -66,9 +66,9 @@ fn long_and_evil_names_stay_in_their_columns() {
 }
 
 #[test]
-fn a_lost_gpu_a_drained_one_and_strangers() {
+fn lost_drained_and_foreign_gpus_are_shown() {
     let mut busy = busy();
-    busy.status.troubles = vec!["GPU 2 is lost".to_owned()];
+    busy.status.problems = vec!["GPU 2 is lost".to_owned()];
     busy.gpus[1].foreign = 2;
     (busy.gpus[2].lost, busy.gpus[2].memory_used, busy.gpus[2].power, busy.gpus[2].temperature) = (true, None, None, None);
     busy.gpus[2].utilisation = carma_core::Utilisation::default();
@@ -236,7 +236,7 @@ fn scrolled_events_say_so_and_follow_again_outside_their_pane() {
 }
 
 #[test]
-fn no_size_is_too_small_to_be_drawn() {
+fn any_terminal_size_can_be_drawn() {
     let mut model = model_of(busy());
     press(&mut model, "c");
     let sizes = [(1, 1), (20, 3), (40, 10), (41, 11), (60, 15), (79, 23), (300, 5), (300, 100)];

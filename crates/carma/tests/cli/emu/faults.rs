@@ -25,7 +25,7 @@ fn gpu_faults_end_jobs_with_the_right_message() {
     emulated.prints(&["fault", "leak", "--gpu", "3", "--memory", "4GiB"]);
     assert_eq!(
         emulated.prints(&["fault", "list"]),
-        "GPU 0 is lost\nGPU 1: 1 uncorrected memory error\nGPU 3: 5 corrected memory errors\nGPU 3: 4096 MiB belong to no process\n"
+        "GPU 0 is lost\nGPU 1: 1 uncorrected memory error\nGPU 3: 5 corrected memory errors\nGPU 3: 4096 MiB without a process\n"
     );
     let events = emulated.machine.with(|state| (0..).map_while(|number| state.event_from(number)).collect::<Vec<_>>()).unwrap();
     let events: Vec<_> = events.iter().map(|(_, event)| (event.gpu, event.kind, event.data)).collect();
@@ -37,8 +37,8 @@ fn gpu_faults_end_jobs_with_the_right_message() {
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stderr).contains(&format!("\nRuntimeError: CUDA error: {words}\n")), "{}", text(&output.stderr));
     }
-    assert_eq!(emulated.prints(&["fault", "back", "--gpu", "0"]), "GPU 0 is there again\n");
-    assert_eq!(emulated.prints(&["fault", "clear"]), "all GPUs are mended\n");
+    assert_eq!(emulated.prints(&["fault", "back", "--gpu", "0"]), "GPU 0 is available again\n");
+    assert_eq!(emulated.prints(&["fault", "clear"]), "all faults are cleared\n");
     assert_eq!(emulated.prints(&["fault", "list"]), "");
     assert_eq!(emulated.contexts(unharmed.id())[0].fault, 0, "corrected errors and leaks end nobody");
     signal(unharmed.id(), Signal::TERM);
@@ -46,7 +46,7 @@ fn gpu_faults_end_jobs_with_the_right_message() {
 }
 
 #[test]
-fn processes_that_nobody_manages_come_and_go() {
+fn foreign_processes_appear_and_end() {
     let emulated = Emulated::up("1xA100-40GB,1xT4-16GB", 100);
     let appear = ["fault", "foreign", "--gpu", "1", "--memory", "8GiB", "--smact", "0.5"];
     let pid: u32 = emulated.prints(&appear).trim().parse().unwrap();

@@ -92,7 +92,7 @@ fn a_process_above_its_hard_limit_fails_alone() {
 }
 
 #[test]
-fn a_borrower_is_evicted_for_one_that_is_guaranteed_its_memory() {
+fn a_borrower_is_evicted_for_guaranteed_memory() {
     let [first, second, greedy] = ["first", "second", "greedy"].map(ControlGroup::new);
     let (first, second, greedy) = (need!(first), need!(second), need!(greedy));
     let bench = Bench::new();

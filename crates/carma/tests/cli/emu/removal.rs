@@ -36,7 +36,7 @@ fn a_machine_in_use_is_removed_only_by_force_and_jobs_keep_their_checkpoints() {
     assert!(text(&ended.stderr).contains("\nRuntimeError: CUDA error: no CUDA-capable device is detected\n"), "{}", text(&ended.stderr));
     let kept: serde_json::Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
     assert!(kept["done"].as_f64().unwrap() > 200.0, "{kept}");
-    let gone = format!("the emulated GPUs in {} have been taken down", folder.display());
+    let gone = format!("the emulated GPUs in {} were removed", folder.display());
     assert_eq!(message.next().unwrap(), format!("carma: {gone}"));
     assert_eq!(exporter.wait().unwrap().code(), Some(1));
     assert!(rows.last().unwrap().ends_with("Host engine connection invalid/disconnected."));
@@ -45,7 +45,7 @@ fn a_machine_in_use_is_removed_only_by_force_and_jobs_keep_their_checkpoints() {
 }
 
 #[test]
-fn daemons_go_with_their_machine() {
+fn daemons_end_with_their_machine() {
     let emulated = Emulated::up("1xA100-40GB", 1);
     let start =
         || Command::new(env!("CARGO_BIN_EXE_carma")).args(["mps", "start", "--gpu", "0"]).env("CARMA_EMU", emulated.folder.path()).output();
@@ -63,12 +63,12 @@ fn advice_names_the_folder_that_was_named() {
     let run =
         |arguments: &[&str]| text(&command("/nonexistent".as_ref()).args(arguments).arg("--folder").arg(&folder).output().unwrap().stderr);
     let place = folder.display();
-    assert_eq!(run(&["show"]), format!("carma: there are no emulated GPUs in {place}: `carma emu up --folder {place}` makes some\n"));
+    assert_eq!(run(&["show"]), format!("carma: {place} has no emulated GPUs: `carma emu up --folder {place}` creates them\n"));
     let made = run(&["up", "--gpus", "1xT4-16GB"]);
     assert!(
         made.starts_with(&format!("carma: 1 GPU is emulated in {place}. To use it:\n  eval \"$(carma emu env --folder {place})\"\n")),
         "{made}"
     );
     let again = run(&["up"]);
-    assert_eq!(again, format!("carma: there are emulated GPUs in {place} already: `carma emu down --folder {place}` removes them\n"));
+    assert_eq!(again, format!("carma: {place} already has emulated GPUs: `carma emu down --folder {place}` removes them\n"));
 }

@@ -32,9 +32,10 @@ fn impossible_trainings_are_refused_at_the_start() {
 fn impossible_machines_are_refused() {
     let refused = |arguments: &[&str]| text(&command("/nonexistent".as_ref()).arg("up").args(arguments).output().unwrap().stderr);
     assert!(
-        refused(&["--gpus", "A100"]).contains("\"A100\" describes no server: write 4xA100-40GB; `carma emu kinds` lists the kinds of GPUs")
+        refused(&["--gpus", "A100"])
+            .contains("\"A100\" is not a server description: write 4xA100-40GB; `carma emu kinds` lists the kinds of GPUs")
     );
-    assert!(refused(&["--gpus", "2xA100"]).contains("there is no GPU type \"A100\": `carma emu kinds` lists those there are"));
+    assert!(refused(&["--gpus", "2xA100"]).contains("unknown GPU type \"A100\": `carma emu kinds` lists all"));
     assert_eq!(refused(&["--speed", "-1"]), "carma: a speed of -1 is not possible: give one from 0.001 to 100000\n");
 }
 
@@ -49,7 +50,7 @@ fn finished_work_is_not_repeated() {
     let again = train();
     assert_eq!(
         (again.status.code(), text(&again.stdout)),
-        (Some(0), format!("all training is done by the checkpoint {}\n", file.display()))
+        (Some(0), format!("the checkpoint {} is complete: nothing to train\n", file.display()))
     );
     assert_eq!(fs::read(&file).unwrap(), kept);
 }

@@ -142,7 +142,7 @@ fn on_a_partitioned_gpu_only_the_allocated_instance_is_used() {
     let mut client = up.shell_job("true");
     (client.resources.gpus, client.resources.mode) = (1, RequestedMode::Mps);
     up.submit(client);
-    until(|| up.log_text().contains("s0/gpu0 stays as it was: others use MIG instances of it").then_some(()));
+    until(|| up.log_text().contains("s0/gpu0 keeps its mode: other processes use its MIG instances").then_some(()));
     assert_eq!(up.machine.as_ref().unwrap().with(|state| state.instances(0).len()).unwrap(), 2);
 }
 

@@ -93,7 +93,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_job_is_submitted_waited_for_and_looked_at() {
+fn a_job_is_submitted_awaited_and_shown() {
     let cli = CliManager::new();
     assert_eq!(cli.shell(&["-J", "first"], "echo hello; echo oh >&2; exit 3"), "job 1\n");
     let waited = cli.run(&["wait", "@first"]);
@@ -122,7 +122,7 @@ fn a_job_is_submitted_waited_for_and_looked_at() {
     assert!(cli.prints(&["usage"]).contains("ended      1 job: 0 succeeded, 1 failed, 0 out of memory, 0 stopped\n"));
     assert!(cli.fails(&["usage", "no-such-user"]).0.contains("this host has no user \"no-such-user\""));
     assert!(cli.prints(&["status"]).contains("2 GPUs"));
-    assert!(cli.fails(&["show", "99"]).0.contains("there is no job 99"));
+    assert!(cli.fails(&["show", "99"]).0.contains("job 99 does not exist"));
     assert!(cli.fails(&["hold", "1"]).0.ends_with("carma: job 1 not held\n"));
 }
 
@@ -222,7 +222,7 @@ fn the_configuration_in_force_is_shown_with_its_sources() {
     let shown = cli.prints(&["config", "show"]);
     let has = |line: &str| assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
     assert!(
-        shown.starts_with(&format!("# In force in the manager at {}; its file: {}.\n", cli.socket().display(), file.display())),
+        shown.starts_with(&format!("# Values in force in the manager at {}; its file: {}.\n", cli.socket().display(), file.display())),
         "{shown}"
     );
     has(&format!("margin = 700  # {}:2", file.display()));
@@ -286,7 +286,7 @@ fn a_code_snapshot_is_unchanged_and_deleted_after_its_job() {
 }
 
 #[test]
-fn gpus_are_drained_forecasts_made_and_the_manager_stopped() {
+fn draining_forecasts_and_shutdown_work() {
     let mut cli = CliManager::new();
     let forecast = ["submit", "--dry-run", "--mem", "10GiB", "--", "true"];
     assert!(cli.prints(&forecast).contains("It would start now on GPU 0."), "{}", cli.prints(&forecast));

@@ -161,7 +161,7 @@ pub(super) fn nothing_is_left(up: &ManagerProcess) {
         let lock = fs::File::open(folder.path().join("lock")).unwrap();
         until(|| lock.try_lock().ok());
     }
-    // The manager has programs of its own running that look at GPUs; those of managers that were killed end by themselves.
+    // The manager runs programs that read GPUs; those of killed managers end by themselves.
     let place = up.folder().to_str().unwrap();
     let parent = |pid: u32| fs::read_to_string(format!("/proc/{pid}/stat")).ok()?.rsplit(')').next()?.split(' ').nth(2)?.parse().ok();
     let stays = |pid: u32| pid == up.pid() || parent(pid) == Some(up.pid());

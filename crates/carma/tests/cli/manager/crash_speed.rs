@@ -10,7 +10,7 @@ use super::lab::until;
 use super::up::{ManagerProcess, one};
 
 #[test]
-fn a_manager_with_ten_thousand_waiting_jobs_is_back_soon() {
+fn a_manager_with_ten_thousand_waiting_jobs_restarts_fast() {
     const JOBS: u32 = 10_000;
     let mut up = ManagerProcess::new(None, "");
     let mut job = up.shell_job("true");

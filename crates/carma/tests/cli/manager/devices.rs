@@ -34,14 +34,14 @@ fn a_gpu_without_a_power_limit_reading_is_used() {
 }
 
 #[test]
-fn attempts_on_unreadable_gpus_go_on() {
+fn attempts_on_unreadable_gpus_continue() {
     let mut lab = Lab::new("1xA100-40GB", 60.0, "");
     let job = held(&lab);
     lab.stop();
     fails(&lab, "nvmlDeviceGetCount");
     lab.start();
-    let troubles = block_on(lab.handle().status()).unwrap().troubles;
-    assert!(troubles.iter().any(|trouble| trouble.contains("cannot be looked at")), "{troubles:?}");
+    let problems = block_on(lab.handle().status()).unwrap().problems;
+    assert!(problems.iter().any(|problem| problem.contains("cannot be read")), "{problems:?}");
     lab.machine.with(|state| clear(state, None)).unwrap();
     until(|| (gpus(&lab) == 1).then_some(()));
     std::fs::write(lab.folder().join("end"), "").unwrap();
@@ -57,7 +57,7 @@ fn cut(lab: &Lab, layout: &Layout) {
 }
 
 #[test]
-fn an_instance_that_went_under_a_job_is_forgotten_and_its_gpu_used() {
+fn a_destroyed_instance_is_removed_and_its_gpu_used() {
     let mut lab = Lab::new("1xA100-40GB", 60.0, "");
     lab.stop();
     cut(&lab, &"3g.20gb".parse().unwrap());
@@ -112,7 +112,7 @@ fn a_new_mps_gpu_has_its_daemon_before_its_first_job() {
 }
 
 #[test]
-fn links_are_those_of_the_gpus_that_are_left() {
+fn links_are_those_of_the_remaining_gpus() {
     let mut lab = Lab::new("2xA100-40GB,2xRTX-4090-24GB", 60.0, "");
     lab.stop();
     let allocation = Allocation::from_variables(|name| (name == "CUDA_VISIBLE_DEVICES").then(|| "1,2,3".to_owned()));

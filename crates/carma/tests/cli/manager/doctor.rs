@@ -43,7 +43,7 @@ fn the_doctor_finds_what_does_not_fit_together_and_changes_nothing() {
     assert_eq!(agrees, ["ok the store STATE/carma.db and the folders of attempts agree: 4 unfinished jobs, 4 running (null)"]);
     up.kill();
     let folder = |job: JobId| AttemptFolder::of(&up.state(), AttemptId { job, number: 1 });
-    // The first ends, the second loses its folder, a file of the third is damaged, the fourth goes on.
+    // The first ends, the second loses its folder, a file of the third is damaged, the fourth continues.
     for job in &jobs[..3] {
         let Ok(AttemptState::Running(supervised)) = find(&folder(*job)) else { panic!("{job} runs") };
         supervised.signal(Signal::Kill).unwrap();

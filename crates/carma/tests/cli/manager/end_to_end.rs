@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::served::Served;
 
-/// Seven jobs, of which one declares a fifth of the memory it needs.
+/// Seven jobs. One declares a fifth of the memory it needs.
 const LOAD: &str = "submit,workload,duration\n\
     0,inception_imagenet_bs128,300\n\
     5,vgg16_imagenet_bs128,300\n\
@@ -50,12 +50,12 @@ fn a_mixed_load_is_shared_and_recovers_and_its_record_replays() {
     let jobs: Vec<Value> = history.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let climbed = |job: &Value| {
         let attempts = job["attempts"].as_array().unwrap();
-        let promised = |attempt: &Value| attempt["placement"]["devices"][0]["promised"].as_u64().unwrap();
+        let reserved = |attempt: &Value| attempt["placement"]["devices"][0]["reserved"].as_u64().unwrap();
         let out_of_memory =
             |attempt: &Value| serde_json::from_value::<Verdict>(attempt["verdict"].clone()).unwrap() == Verdict::OutOfMemory;
-        attempts.windows(2).filter(|pair| out_of_memory(&pair[0])).all(|pair| promised(&pair[1]) > promised(&pair[0]))
+        attempts.windows(2).filter(|pair| out_of_memory(&pair[0])).all(|pair| reserved(&pair[1]) > reserved(&pair[0]))
     };
-    assert!(jobs.len() == 7 && jobs.iter().all(climbed), "each attempt after a crash is promised more: {history}");
+    assert!(jobs.len() == 7 && jobs.iter().all(climbed), "each attempt after a crash has more reserved: {history}");
 
     let record = sharing.record();
     let replayed = sharing.carma(&["replay-log", record.to_str().unwrap()]);

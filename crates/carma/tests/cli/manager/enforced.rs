@@ -1,4 +1,4 @@
-//! A job that takes more GPU memory than it reserved: with limits it fails alone, without them it takes a neighbour down.
+//! A job that takes more GPU memory than it reserved: with limits it fails alone, without them another job fails.
 
 use std::fs;
 use std::path::PathBuf;
@@ -86,35 +86,35 @@ fn with_mps_limits_a_wrong_estimate_fails_alone() {
     let ends = Trio::start(lab, |_| ()).ends();
     assert_eq!(verdicts(&ends), WRONG_ONE_FAILS);
     let reason = ends[2].reason.as_deref().unwrap();
-    assert!(reason.contains("it reached its own limit of 5.0 GiB, which MPS enforces"), "{reason}");
+    assert!(reason.contains("it reached its limit of 5.0 GiB, enforced by MPS"), "{reason}");
 }
 
 #[test]
-fn in_streams_without_limits_it_takes_a_neighbour_down() {
+fn without_limits_a_wrong_estimate_fails_another_job() {
     let [first, second, wrong] = verdicts(&Trio::start(Lab::new("1xA100-40GB", 60.0, POLICY), |_| ()).ends());
     assert_eq!(wrong, Verdict::Succeeded);
     assert!([first, second].contains(&Verdict::OutOfMemory), "one of those that kept to their reservation");
 }
 
 #[test]
-fn with_hard_limits_of_the_driver_it_fails_alone() {
+fn with_hard_limits_a_wrong_estimate_fails_alone() {
     let lab = need!(Lab::with_memory_limits("1xA100-40GB", 60.0, HARD));
     let ends = Trio::start(lab, |_| ()).ends();
     assert_eq!(verdicts(&ends), WRONG_ONE_FAILS);
     let reason = ends[2].reason.as_deref().unwrap();
-    assert!(reason.contains("it reached its own limit of 5.0 GiB, which the driver enforces"), "{reason}");
+    assert!(reason.contains("it reached its limit of 5.0 GiB, enforced by the driver"), "{reason}");
 }
 
 #[test]
-fn with_soft_limits_it_borrows_until_the_others_need_their_memory() {
+fn with_soft_limits_a_job_borrows_until_others_need_memory() {
     let lab = need!(Lab::with_memory_limits("1xA100-40GB", 60.0, POLICY));
     let trio = Trio::start(lab, |_| ());
     let borrower = until(|| tenant(&trio.lab, trio.wrong).filter(|tenant| tenant.borrowed.is_some()));
-    assert_eq!((borrower.limit, borrower.promised), (Some(MiB(40_960)), MiB(5_120)));
+    assert_eq!((borrower.limit, borrower.reserved), (Some(MiB(40_960)), MiB(5_120)));
     let ends = trio.ends();
     assert_eq!(verdicts(&ends), WRONG_ONE_FAILS, "the driver takes back what it borrowed");
     let reason = ends[2].reason.as_deref().unwrap();
-    assert!(reason.contains("it had borrowed 15."), "{reason}");
+    assert!(reason.contains("it used 15."), "{reason}");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_borrower_that_can_checkpoint_is_stopped_before_the_driver_evicts_it() {
     let trio = Trio::start(lab, |wrong| wrong.may_checkpoint = true);
     let end = until(|| first_end(&trio.lab, trio.wrong));
     let reason = end.reason.unwrap();
-    assert!(reason.starts_with("it was told to end: it used "), "{reason}");
+    assert!(reason.starts_with("it was stopped: it used "), "{reason}");
     let floor = trio.lab.job(trio.wrong).events.into_iter().find_map(|stored| match stored.event.event {
         JobEvent::Requeued { reason: RequeueReason::Borrowed, floor, .. } => floor,
         _ => None,
@@ -172,8 +172,8 @@ fn a_job_that_must_be_limited_waits_for_a_driver_that_can() {
     lab.machine.set_driver(DriverVersion::R575).unwrap();
     let job = lab.submit(job(&lab, 15, "4GiB", "go", 10));
     let status = || block_on(lab.handle().status()).unwrap();
-    let trouble = until(|| status().troubles.into_iter().find(|trouble| trouble.contains("cannot be limited")));
-    assert!(trouble.contains("enforce.memory is hard"), "{trouble}");
+    let problem = until(|| status().problems.into_iter().find(|problem| problem.contains("cannot be limited")));
+    assert!(problem.contains("enforce.memory is hard"), "{problem}");
     lab.machine.set_driver(DriverVersion::R615).unwrap();
     fs::write(lab.folder().join("go"), "").unwrap();
     assert_eq!(until(|| first_end(&lab, job)).verdict, Verdict::Succeeded);
@@ -186,7 +186,7 @@ fn a_job_that_may_borrow_runs_without_limits_and_says_so() {
     fs::write(lab.folder().join("go"), "").unwrap();
     let job = lab.submit(job(&lab, 15, "4GiB", "go", 10));
     assert_eq!(until(|| first_end(&lab, job)).verdict, Verdict::Succeeded);
-    let told = |event: &JobEvent| event.text().contains("the driver does not limit the memory of job 1");
+    let told = |event: &JobEvent| event.text().contains("the memory of job 1");
     let events = lab.job(job).events;
     assert!(events.iter().any(|stored| told(&stored.event.event)), "{events:?}");
 }

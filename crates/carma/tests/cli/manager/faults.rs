@@ -38,7 +38,7 @@ fn stop(up: &mut ManagerProcess) {
 }
 
 #[test]
-fn a_second_manager_is_refused_and_told_who_the_first_is() {
+fn a_second_manager_is_refused_with_the_holder() {
     let up = ManagerProcess::new(None, "");
     let words = refusal(&up);
     assert!(words.contains(&format!("in use by the manager with process number {}", up.pid())), "{words}");
@@ -88,7 +88,7 @@ fn a_later_versions_state_and_a_damaged_one_are_refused_by_name_and_left_alone()
     assert!(words.contains("use a newer carma"), "{words}");
     let mut damaged = whole.clone();
     damaged[..100].fill(b'x');
-    assert!(refused(&damaged).contains("is damaged or no database"));
+    assert!(refused(&damaged).contains("is damaged or not a database"));
     fs::write(&database, whole).unwrap();
     if has_log {
         fs::rename(aside, log).unwrap();
@@ -194,8 +194,8 @@ fn a_full_disk_refuses_submissions_keeps_jobs_and_resumes_when_there_is_room() {
     });
     assert_eq!(refused.kind.status(), 503, "{refused}");
     assert!(refused.message.starts_with("nothing was changed: ") && refused.message.contains("no room is left"), "{refused}");
-    let troubles = client.status().unwrap().troubles.join("\n");
-    assert!(troubles.contains("nothing can be accepted or launched"), "{troubles}");
+    let problems = client.status().unwrap().problems.join("\n");
+    assert!(problems.contains("no job can be accepted or started"), "{problems}");
     // A running job can still be stopped.
     let cancelled = client.act(&running.0.to_string(), &JobAction::Cancel).unwrap();
     let told = &cancelled.not_done[0].reason;
@@ -262,13 +262,13 @@ fn jobs_of_a_lost_gpu_come_back_elsewhere_whether_a_manager_saw_it_or_not() {
         assert_eq!(over.outcome(), Some(&Outcome::Succeeded), "{:?}\n{}", over.events, up.log_text());
         let [first, .., last] = &over.attempts[..] else { panic!("{:?}", over.attempts) };
         assert_ne!(first.placement.devices[0].device, last.placement.devices[0].device);
-        let is_lost = |trouble: &String| trouble.contains("is lost");
+        let is_lost = |problem: &String| problem.contains("is lost");
         let status = up.client().status().unwrap();
-        assert!(status.troubles.iter().any(is_lost), "{:?}", status.troubles);
+        assert!(status.problems.iter().any(is_lost), "{:?}", status.problems);
         fault(&up, &["back", "--gpu", &number]);
         // A GPU lost while no manager ran is checked once a minute.
         if while_up {
-            until(|| (!up.client().status().unwrap().troubles.iter().any(is_lost)).then_some(()));
+            until(|| (!up.client().status().unwrap().problems.iter().any(is_lost)).then_some(()));
         }
     }
 }

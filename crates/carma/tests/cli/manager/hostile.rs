@@ -1,4 +1,4 @@
-//! What a user does with the files that are theirs delays no other job and stops no manager.
+//! Users cannot delay other jobs or stop the manager through their own files.
 
 use std::fs::{self, File, Permissions};
 use std::io::Read;

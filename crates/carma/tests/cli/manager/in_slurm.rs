@@ -58,7 +58,7 @@ fn a_manager_in_a_job_is_reached_without_its_socket() {
     fs::write(&file, &good).unwrap();
     let other = folder.join("other");
     fs::create_dir(&other).unwrap();
-    carma_manager::contact::Invitation::new(&other).unwrap();
+    carma_manager::contact::ListenSettings::new(&other).unwrap();
     contact["certificate"] = fs::read_to_string(other.join("network/certificate.pem")).unwrap().into();
     fs::write(&file, contact.to_string()).unwrap();
     let refused = text(&carma(folder, &socket, &["queue"]).stderr);

@@ -107,7 +107,7 @@ impl Lab {
         self.limits = limits;
     }
 
-    /// Stops the manager; jobs go on.
+    /// Stops the manager; jobs continue.
     pub(crate) fn stop(&mut self) {
         if let Some((engine, handle, reader)) = self.running.take() {
             block_on(handle.shutdown(Shutdown::default())).unwrap();

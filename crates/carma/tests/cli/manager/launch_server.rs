@@ -23,7 +23,7 @@ fn kill(pid: u32) {
 }
 
 #[test]
-fn it_ends_with_a_killed_manager_and_jobs_continue() {
+fn the_launch_server_ends_with_a_killed_manager() {
     let mut up = ManagerProcess::new(None, "");
     let go = up.folder().join("go");
     let job = up.submit(up.shell_job(&format!("until test -e {}; do sleep 0.05; done", go.display())));
@@ -38,7 +38,7 @@ fn it_ends_with_a_killed_manager_and_jobs_continue() {
 }
 
 #[test]
-fn a_killed_one_is_started_again_from_the_same_program() {
+fn a_killed_launch_server_restarts_from_the_same_program() {
     let mut up = ManagerProcess::stopped(None, "");
     let installed = up.folder().join("carma");
     fs::copy(program(), &installed).unwrap();

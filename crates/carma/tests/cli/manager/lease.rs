@@ -54,7 +54,7 @@ fn one_manager_on_two_hosts() {
     assert!(!until(|| refused.try_wait().unwrap()).success());
     let named = format!("in use by the manager on login with process number {}", login.id());
     assert!(said(&state, "node").contains(&named), "{}", said(&state, "node"));
-    // Silent, it is, after its lease; and it ends as soon as it comes back.
+    // A stopped manager loses its lease, and ends as soon as it continues.
     signal(&login, Signal::STOP);
     let mut node = start(&state, "node");
     answers(&state, "node", &node);

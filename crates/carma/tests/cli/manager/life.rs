@@ -25,7 +25,7 @@ fn a_job_runs_and_its_result_is_found() {
 }
 
 #[test]
-fn every_end_says_why() {
+fn every_end_has_a_reason() {
     let lab = Lab::new("1xA100-40GB", 1.0, "");
     let failed = lab.submit(lab.shell_job("exit 7"));
     let killed = lab.submit(lab.shell_job("kill -9 $$"));
@@ -83,7 +83,7 @@ fn a_described_model_is_estimated_before_its_job_runs() {
 }
 
 #[test]
-fn a_job_that_ran_out_of_memory_is_brought_back_and_the_record_replays() {
+fn an_out_of_memory_job_recovers_and_the_log_replays() {
     let mut lab = Lab::new("2xA100-40GB", 60.0, "");
     let large = lab.train("--workload efficientnet_cifar100_bs128_20e --memory 30GiB --seconds 120");
     let first = lab.submit(large.clone());
@@ -102,7 +102,7 @@ fn a_job_that_ran_out_of_memory_is_brought_back_and_the_record_replays() {
 }
 
 #[test]
-fn running_jobs_go_on_while_no_manager_runs() {
+fn running_jobs_continue_without_a_manager() {
     let mut lab = Lab::new("1xA100-40GB", 1.0, "");
     let [gate, end] = ["gate", "end"].map(|name| lab.folder().join(name));
     let script = |file: &Path, then: &str| format!("while ! test -e {}; do sleep 0.01; done; {then}", file.display());

@@ -23,7 +23,7 @@ impl ManagerProcess {
         after.split_once("/metrics").unwrap().0.to_owned()
     }
 
-    /// Submits a training-like job that declares so much memory, in MiB.
+    /// Submits a training-like job with this declared memory in MiB.
     fn train(&self, name: &str, declared: u64, arguments: &str) -> JobId {
         let train =
             format!("echo 0.5 > \"$CARMA_PROGRESS\"; exec {} emu train --workload resnet50_imagenet_bs64 {arguments}", program().display());

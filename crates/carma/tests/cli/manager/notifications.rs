@@ -187,7 +187,7 @@ fn done_failed_and_recovered_jobs_are_notified_on_every_channel() {
 
 #[test]
 fn an_idle_gpu_holder_is_notified_once() {
-    let rules = "[idle_holders]\nflag_after = 60\nlend_after = 120\n[window]\nlength = 10\nperiod = 2\n[manager.gpus]\nperiod = 2\n";
+    let rules = "[idle_jobs]\nflag_after = 60\nlend_after = 120\n[window]\nlength = 10\nperiod = 2\n[manager.gpus]\nperiod = 2\n";
     let home = Home::new(Some(("1xA100-40GB", 60.0)), &format!("{rules}{QUICK}"));
     let server = Server::answering("200 OK");
     home.wishes([server.channel()]);
@@ -200,7 +200,7 @@ fn an_idle_gpu_holder_is_notified_once() {
     // The next message shows that none was sent in between about the lent GPU.
     let last = home.0.submit(home.0.shell_job("true"));
     let received: Vec<_> = server.received(2).1.into_iter().map(|happened| (happened.job, happened.occasion, happened.text)).collect();
-    let words = format!("job {} holds its GPUs and does not use them", holds.0);
+    let words = format!("job {} holds its GPUs without using them", holds.0);
     assert_eq!(received[0], (holds.0, Occasion::Idle, words));
     assert_eq!((received[1].0, received[1].1), (last.0, Occasion::Done));
 }
@@ -265,7 +265,7 @@ fn failed_notifications_are_noted_without_secrets() {
 
     let tested = home.carma(&["notify", "test"]);
     let message = text(&tested.stdout);
-    assert!(!tested.status.success() && text(&tested.stderr).contains("3 of 3 ways did not work"), "{message}{}", text(&tested.stderr));
+    assert!(!tested.status.success() && text(&tested.stderr).contains("3 of 3 ways failed"), "{message}{}", text(&tested.stderr));
     assert!(
         message.contains("answered 404 Not Found") && message.contains("nonsense: not found") && !message.contains("T0KEN"),
         "{message}"

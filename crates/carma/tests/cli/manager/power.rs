@@ -39,7 +39,7 @@ fn a_limit_that_could_not_be_set_is_not_put_back_later() {
     lab.machine.with(|state| fault.inject(state)).unwrap().unwrap();
     lab.start();
     let message = |words: &str| lab.reader().events_after(0, 100).unwrap().iter().any(|stored| stored.text.contains(words));
-    until(|| message("cannot be limited to 250").then_some(()));
+    until(|| message("power limit 250").then_some(()));
     assert_eq!(lab.reader().load().unwrap().machine_changes, []);
 }
 
@@ -74,8 +74,8 @@ fn a_power_budget_delays_a_job_until_there_are_watts_for_it() {
 }
 
 #[test]
-fn an_idle_holder_is_flagged_and_its_gpu_is_lent() {
-    let rules = format!("[idle_holders]\nbelow = 0.05\nflag_after = 60\nlend_after = 240\n{SAMPLING}");
+fn an_idle_job_is_flagged_and_its_gpu_is_lent() {
+    let rules = format!("[idle_jobs]\nbelow = 0.05\nflag_after = 60\nlend_after = 240\n{SAMPLING}");
     let lab = Lab::new("1xA100-40GB", 60.0, &rules);
     let mut holder = lab.shell(&format!("exec {} emu occupy --gpu 0 --memory 9000MiB", program().display()));
     holder.resources.exclusive = true;
@@ -90,8 +90,8 @@ fn an_idle_holder_is_flagged_and_its_gpu_is_lent() {
 }
 
 #[test]
-fn of_two_jobs_on_a_gpu_only_the_idle_one_is_flagged() {
-    let rules = format!("[idle_holders]\nflag_after = 120\n[gate]\nobserve = 1\n[screen]\nenabled = false\n{SAMPLING}");
+fn only_the_idle_one_of_two_jobs_is_flagged() {
+    let rules = format!("[idle_jobs]\nflag_after = 120\n[gate]\nobserve = 1\n[screen]\nenabled = false\n{SAMPLING}");
     let lab = Lab::new("1xA100-40GB", 60.0, &rules);
     let (stop, occupy) = (lab.folder().join("stop"), format!("{} emu occupy --gpu 0 --memory 4000MiB", program().display()));
     let script =

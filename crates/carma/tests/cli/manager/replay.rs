@@ -12,12 +12,10 @@ fn a_trace_is_replayed_and_reported() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // Measurements differ from run to run.
     let words: String = report.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
-    for message in
-        ["two.csv: 0 jobs on 0 GPUs under carma", "simulated: exclusive", "The GPUs are emulated, and their time passes 000 times"]
-    {
+    for message in ["two.csv: 0 jobs on 0 GPUs under carma", "simulated: exclusive", "The GPUs are emulated; their time runs 000 times"] {
         assert!(words.contains(message), "{message}: {report}");
     }
-    for row in ["last job done", "mean wait", "mean time to completion", "energy", "out of memory"] {
+    for row in ["last job done", "mean wait", "mean completion time", "energy", "out of memory"] {
         assert!(report.lines().any(|line| line.starts_with(row)), "{row}: {report}");
     }
     assert_eq!(report.lines().find(|line| line.chars().count() > 80), None, "too wide");

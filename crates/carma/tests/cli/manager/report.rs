@@ -26,7 +26,7 @@ fn a_report_is_written_as_html_and_pdf() {
         "<h1>GPU report</h1>",
         "unet_voc",
         "bert_base_wiki_bs32",
-        "one job a GPU, simulated",
+        "one job per GPU, simulated",
         "The GPUs are emulated",
         "of CO2",
         "carma report --since 1d",

@@ -54,7 +54,7 @@ fn held_jobs_wait_for_release_and_dependents_for_their_dependencies() {
     });
     assert_eq!(lab.outcome(lab.submit(after(failed, Condition::Any))), Outcome::Succeeded);
     let unknown = lab.try_submit(vec![after(JobId(999), Condition::Any)]).unwrap_err();
-    assert_eq!(unknown.message, "it is to come after job 999, which is not known");
+    assert_eq!(unknown.message, "it depends on the unknown job 999");
 }
 
 #[test]
@@ -113,11 +113,11 @@ fn drained_gpus_take_nothing_new_also_after_a_restart() {
 }
 
 #[test]
-fn an_observing_manager_says_what_it_would_do_and_does_nothing() {
+fn an_observing_manager_only_reports_decisions() {
     let lab = Lab::new("2xA100-40GB", 60.0, "").observing();
     let job = lab.submit(lab.train("--workload efficientnet_cifar100_bs128_20e --seconds 60"));
     let why = until(|| block_on(lab.handle().why(job)).ok().filter(|why| why.text.contains("would start now on s0/gpu")));
-    assert!(why.text.ends_with("the manager is observing and launches nothing"), "{}", why.text);
+    assert!(why.text.ends_with("the manager is observing and starts no jobs"), "{}", why.text);
     assert_eq!(Phase::from(&lab.job(job).job.job.state), Phase::Queued);
     let forecast = block_on(lab.handle().forecast(me(), ValidJobs::new(vec![lab.shell("true")]).unwrap())).unwrap();
     assert!(forecast[0].placement.is_some() || forecast[0].why.is_some());
@@ -153,7 +153,7 @@ fn jobs_of_a_lost_gpu_are_requeued() {
     assert_eq!(lab.outcome(job), Outcome::Succeeded, "{:#?}", lab.job(job).events);
     let attempts = lab.job(job).attempts;
     assert!(attempts.len() == 2 && attempts[1].placement.devices[0].device != first, "{attempts:?}");
-    assert!(block_on(lab.handle().status()).unwrap().troubles.iter().any(|trouble| trouble.contains("is lost")));
+    assert!(block_on(lab.handle().status()).unwrap().problems.iter().any(|problem| problem.contains("is lost")));
 }
 
 #[test]
@@ -167,13 +167,13 @@ fn more_than_is_allowed_is_refused() {
     let refusal = |request: JobRequest| lab.try_submit(vec![request]).unwrap_err().message;
     let mut wide = held();
     wide.resources.gpus = 2;
-    assert_eq!(refusal(wide), "a job may have 1 GPUs here, and it asks for 2");
+    assert_eq!(refusal(wide), "the limit is 1 GPUs per job; the job requests 2");
     let mut long = held();
     long.resources.time_limit = Some(carma_core::Seconds::from_secs(61));
-    assert_eq!(refusal(long), "a job may take 60 s here, and it asks for 61 s");
+    assert_eq!(refusal(long), "the time limit here is at most 60 s; the job requests 61 s");
     lab.submit(held());
     let second = lab.submit(held());
-    assert!(refusal(held()).ends_with("has 2 jobs that are not over, and may have 2"));
+    assert!(refusal(held()).ends_with("has 2 unfinished jobs; the limit is 2"));
     assert!(lab.act(second, JobAction::Cancel));
     until(|| lab.try_submit(vec![held()]).ok());
 }

@@ -10,7 +10,7 @@ use super::lab::until;
 use super::up::ManagerProcess;
 
 #[test]
-fn secrets_leave_the_files_of_a_job_that_is_over() {
+fn secrets_are_removed_from_the_files_of_finished_jobs() {
     let mut up = ManagerProcess::new(None, "");
     let gate = up.folder().join("gate");
     let script = format!("test ${{#API_TOKEN}} = 6 || exit 9; while [ ! -e {} ]; do sleep 0.01; done; exit 7", gate.display());

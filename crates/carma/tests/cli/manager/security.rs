@@ -134,7 +134,7 @@ fn users_cannot_read_or_change_jobs_of_others() {
 }
 
 #[test]
-fn jobs_run_as_whoever_submitted_them_and_see_nothing_of_others() {
+fn jobs_run_as_their_submitter_and_do_not_see_others() {
     let manager = need!(SharedManager::start());
     let adas = manager.submits(ADA, &["--env", "API_TOKEN=s3cret", "--", "sh", "-c", "echo confidential; echo warning >&2"]);
     assert_eq!(manager.0.wait_until_done(adas).outcome(), Some(&Outcome::Succeeded));

@@ -26,7 +26,7 @@ fn fair_share_usage_survives_a_restart() {
     lab.start();
     let [after] = &shares(&lab)[..] else { panic!("it is forgotten") };
     // The older counts less, by half in a week.
-    for (before, after) in [(before.gpu_seconds, after.gpu_seconds), (before.standing, after.standing)] {
+    for (before, after) in [(before.gpu_seconds, after.gpu_seconds), (before.usage_per_share, after.usage_per_share)] {
         assert!((0.9..=1.0).contains(&(after / before)), "{before}, then {after}");
     }
     assert_eq!((after.uid, after.gid), (before.uid, before.gid));

@@ -53,7 +53,7 @@ fn a_manager_that_was_started_with_ignored_signals_sees_how_jobs_end() {
 }
 
 #[test]
-fn config_reload_says_what_is_in_force() {
+fn config_reload_reports_the_values_in_force() {
     let up = ManagerProcess::new(None, "policy = \"magm\"\n");
     write_configuration(&up, "policy = \"bf\"\n[manager]\noperators = \"wheel\"\n");
     let output = reload(&up);

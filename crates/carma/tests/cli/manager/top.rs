@@ -1,4 +1,4 @@
-//! `carma top` on a real terminal, that of tmux: what it shows, what its keys do, and that it leaves the terminal as it was.
+//! `carma top` on a real terminal, that of tmux: what it shows, what its keys do, and that it restores the terminal.
 
 use std::fs;
 use std::path::PathBuf;
@@ -127,7 +127,7 @@ fn jobs_appear_are_cancelled_by_keys_and_the_terminal_is_left_as_it_was() {
 }
 
 #[test]
-fn a_manager_that_goes_away_is_waited_for_and_signals_leave_the_terminal_as_it_was() {
+fn top_waits_for_a_restarting_manager_and_restores_the_terminal() {
     let mut up = ManagerProcess::new(None, "");
     let tmux = need!(Tmux::new(&up));
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {

@@ -192,7 +192,7 @@ impl ManagerProcess {
         until(|| client.job(&job.0.to_string()).ok().filter(|detail| detail.outcome().is_some()))
     }
 
-    /// The folders of all attempts that were ever begun.
+    /// The folders of all attempts that were ever started.
     pub(super) fn attempts(&self) -> Vec<AttemptFolder> {
         let numbered = |folder: &Path| {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();

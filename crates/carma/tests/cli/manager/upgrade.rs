@@ -149,7 +149,7 @@ fn upgrade(end: impl FnOnce(&mut ManagerProcess)) -> Upgrade {
 
 #[test]
 #[ignore = "needs the last release: make upgrade"]
-fn jobs_of_the_last_release_go_on_after_an_upgrade() {
+fn jobs_of_the_last_release_continue_after_an_upgrade() {
     let terminated = upgrade(|up| {
         up.signal(Signal::TERM);
         assert!(up.ended(), "{}", up.log_text());
@@ -159,7 +159,7 @@ fn jobs_of_the_last_release_go_on_after_an_upgrade() {
 
 #[test]
 #[ignore = "needs the last release: make upgrade"]
-fn jobs_of_the_last_release_go_on_after_a_crash_and_an_upgrade() {
+fn jobs_of_the_last_release_continue_after_a_crash_and_an_upgrade() {
     upgrade(ManagerProcess::kill).finish();
 }
 

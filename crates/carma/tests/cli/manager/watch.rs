@@ -52,7 +52,7 @@ fn a_job_that_hangs_is_restarted_if_its_user_wants_that() {
 }
 
 #[test]
-fn of_two_jobs_on_a_gpu_only_the_one_that_hangs_is_reported() {
+fn only_the_hanging_one_of_two_jobs_is_reported() {
     let lab = Lab::new("1xA100-40GB", 60.0, RULES);
     let hangs = lab.submit(hangs_later(&lab, OnHang::Report));
     let occupy = format!("exec {} emu occupy --gpu 0 --memory 4000MiB --smact 0.3", program().display());
@@ -66,8 +66,8 @@ fn of_two_jobs_on_a_gpu_only_the_one_that_hangs_is_reported() {
     let remark = rows.iter().find(|row| row.id == hangs).and_then(|row| row.reason.clone()).unwrap();
     assert!(remark.starts_with("hanging for "), "{remark}");
     assert!(block_on(lab.handle().why(hangs)).unwrap().summary.contains("is hanging"));
-    let troubles = block_on(lab.handle().status()).unwrap().troubles;
-    assert!(troubles.iter().any(|trouble| trouble.contains("is hanging")), "{troubles:?}");
+    let problems = block_on(lab.handle().status()).unwrap().problems;
+    assert!(problems.iter().any(|problem| problem.contains("is hanging")), "{problems:?}");
     assert_eq!(block_on(lab.handle().facts()).unwrap().running.iter().filter(|job| job.stall.is_some()).count(), 1);
     assert_eq!(kinds(&lab, hangs).iter().filter(|kind| *kind == "stall").count(), 1, "it is told of once, and goes on");
     block_on(lab.handle().act(vec![hangs, works], JobAction::Cancel, "me".to_owned())).unwrap();
@@ -97,8 +97,8 @@ fn a_gpu_with_faults_that_repeat_is_drained_and_its_job_moved() {
     lab.stop();
     lab.start();
     assert!(detail(&lab, device).drained_for.is_some(), "a new manager knows why");
-    let troubles = block_on(lab.handle().status()).unwrap().troubles;
-    assert!(troubles.iter().any(|trouble| trouble.contains("is drained because of its faults: Xid 119")), "{troubles:?}");
+    let problems = block_on(lab.handle().status()).unwrap().problems;
+    assert!(problems.iter().any(|problem| problem.contains("is drained because of its faults: Xid 119")), "{problems:?}");
     block_on(lab.handle().drain(device, false, me().name)).unwrap();
     let resumed = detail(&lab, device);
     assert_eq!((resumed.drained, resumed.drained_for), (false, None));
@@ -106,7 +106,7 @@ fn a_gpu_with_faults_that_repeat_is_drained_and_its_job_moved() {
 }
 
 #[test]
-fn what_throttles_a_gpu_is_shown() {
+fn the_reason_for_throttling_is_shown() {
     let lab = Lab::new("1xA100-40GB", 60.0, RULES);
     let shown = || block_on(lab.handle().gpus()).unwrap()[0].throttling.iter().map(ToString::to_string).collect::<Vec<_>>();
     lab.machine.with(|state| Fault::Throttle { gpu: 0, reason: ThrottleReason::Thermal }.inject(state)).unwrap().unwrap();

@@ -24,7 +24,7 @@ fn flood(up: &ManagerProcess) -> thread::JoinHandle<()> {
 }
 
 #[test]
-fn a_manager_with_a_stuck_part_exits_and_its_jobs_go_on() {
+fn a_manager_with_a_stuck_part_exits_and_its_jobs_continue() {
     let mut up = ManagerProcess::stopped(None, CONFIGURATION);
     // The writer of the store waits for the log, which nothing reads.
     let mut process = up.command().stderr(Stdio::piped()).spawn().unwrap();

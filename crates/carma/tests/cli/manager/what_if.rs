@@ -6,11 +6,11 @@ use super::prediction::LOAD;
 use super::served::Served;
 
 #[test]
-fn the_rules_in_force_are_met_within_fifteen_percent_and_others_are_compared() {
+fn the_present_policy_is_simulated_within_fifteen_percent() {
     let served = Served::start("2xA100-40GB", 60.0, "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n");
     let nothing = served.carma(&["what-if"]);
     let message = String::from_utf8(nothing.stderr).unwrap();
-    assert!(!nothing.status.success() && message.contains("there is nothing to replay: no job was submitted in this time"), "{message}");
+    assert!(!nothing.status.success() && message.contains("there is nothing to replay: no job was submitted in this period"), "{message}");
     let trace = served.write("load.csv", LOAD);
     let replayed = served.json(&["replay", &trace, "--against", "exclusive", "--json"]);
     let answer: WhatIf = serde_json::from_value(served.json(&["what-if", "--json"])).unwrap();

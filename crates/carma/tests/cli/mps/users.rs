@@ -22,7 +22,7 @@ impl Bench {
         program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    /// Waits until a user is served with so many clients.
+    /// Waits until a user has this many clients.
     fn serves(&self, user: u32, clients: usize) {
         until(
             &format!("{clients} clients of {user}"),

@@ -46,7 +46,7 @@ fn nvidias_library_without_a_driver_is_explained() {
         command
     };
     let variables = [("LD_LIBRARY_PATH", library.as_path())];
-    let words = "NVIDIA's library is there but finds no driver";
+    let words = "NVIDIA's library finds no driver";
     let doctor = run(carma(), &["doctor"], &variables);
     // The doctor breaks its lines.
     let printed = String::from_utf8(doctor.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -79,7 +79,7 @@ fn play_driver_535(machine: &Machine, nvidia: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_function_we_call_is_in_nvidias_library_or_not_needed() {
+fn every_required_function_is_in_nvidias_library() {
     let nvidia = need!(carma_testing::nvidia());
     let folder = tempfile::tempdir().unwrap();
     let whole =
@@ -96,7 +96,7 @@ fn every_function_we_call_is_in_nvidias_library_or_not_needed() {
     let missing = play_driver_535(&whole, &nvidia);
     assert!(missing.contains("nvmlDeviceGetProcessesUtilizationInfo"), "{missing:?}");
     let comparable = |text: &str| match serde_json::from_str::<Value>(text) {
-        // Times and energy go on.
+        // Times and energy continue.
         Ok(value) => {
             format!("{value:#}").lines().filter(|line| !line.contains("energy") && !line.contains("\"at\"")).collect::<Vec<_>>().join("\n")
         }

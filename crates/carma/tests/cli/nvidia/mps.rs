@@ -103,7 +103,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 #[test]
-fn the_stand_in_answers_as_nvidias_mps_daemon_text_by_text() {
+fn the_emulated_mps_daemon_gives_the_same_answers() {
     let theirs = need!(program());
     let scratch = shared_folder();
     let machine =

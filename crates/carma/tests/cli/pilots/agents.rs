@@ -35,7 +35,7 @@ fn jobs_of_a_killed_agent_end_and_start_again() {
     assert!(lab.starts(job).len() == 1, "and is not put back before the lease has run out");
     assert_eq!(lab.finished(job), 2);
     let shown = lab.text(&["show", &job.to_string()]);
-    assert!(shown.contains("its server is gone"), "{shown}");
+    assert!(shown.contains("its server was lost"), "{shown}");
     lab.until("the next agent removes its folder", || !folder.exists());
 }
 
@@ -196,5 +196,5 @@ fn an_agent_without_a_pilot_adds_its_server() {
     assert!(lab.pilots().is_empty());
     signal(agent.id(), "TERM");
     assert!(agent.wait().unwrap().success());
-    lab.until("its server is gone", || lab.servers().is_empty());
+    lab.until("its server was lost", || lab.servers().is_empty());
 }

@@ -103,7 +103,7 @@ fn a_pilot_that_slurm_forgets_is_replaced() {
 }
 
 #[test]
-fn a_pilot_at_its_time_limit_puts_its_jobs_back_in_time() {
+fn a_pilot_at_its_time_limit_requeues_its_jobs_in_time() {
     let lab = need!(Lab::new());
     // A minute is Slurm's shortest limit.
     lab.pool(&["--time", "1m"]);
@@ -114,7 +114,7 @@ fn a_pilot_at_its_time_limit_puts_its_jobs_back_in_time() {
 }
 
 #[test]
-fn a_preempted_pilot_puts_its_jobs_back() {
+fn a_preempted_pilot_requeues_its_jobs() {
     let options = Options::of(1, 2)
         .line("PreemptType=preempt/partition_prio")
         .line("PreemptMode=CANCEL")
@@ -133,7 +133,7 @@ fn a_preempted_pilot_puts_its_jobs_back() {
 }
 
 #[test]
-fn a_node_that_fails_takes_its_pilot_along() {
+fn a_failed_node_ends_its_pilot() {
     let mut lab = need!(Lab::with(&Options::of(2, 2).line("SlurmdTimeout=5")));
     lab.pool(&[]);
     let job = lab.submit(&[], "test $CARMA_ATTEMPT = 1 && sleep 600; true");

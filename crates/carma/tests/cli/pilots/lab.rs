@@ -34,7 +34,7 @@ impl Lab {
         Self::at_speed(options, 1.0)
     }
 
-    /// With GPUs whose time runs so many times faster.
+    /// With GPUs whose time runs this much faster.
     pub(super) fn at_speed(options: &Options, speed: f64) -> Result<Self, Missing> {
         let cluster = Cluster::start(options)?;
         let machine = |node: &String| {

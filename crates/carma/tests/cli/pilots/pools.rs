@@ -33,7 +33,7 @@ fn pilots_on_one_node_use_only_their_own_gpus() {
 
 /// With device control groups both pilots see GPUs 0 and 1.
 #[test]
-fn so_they_do_where_slurm_constrains_devices() {
+fn pilots_use_only_their_gpus_where_slurm_constrains_devices() {
     need!(carma_testing::root());
     shares_a_node(&need!(Lab::with(&Options { control_groups: true, ..Options::of(1, 4) })));
 }
@@ -67,7 +67,7 @@ fn no_pilot_is_requested_for_a_job_that_it_cannot_run() {
     thread::sleep(Duration::from_secs(2));
     assert!(lab.pilots().is_empty());
     let why = lab.text(&["why", &long.to_string()]);
-    assert!(why.contains("pool gpu: a pilot lasts 10 min, and the job may need 2 h"), "{why}");
+    assert!(why.contains("pool gpu: a pilot runs for 10 min; the job may need 2 h"), "{why}");
 }
 
 #[test]

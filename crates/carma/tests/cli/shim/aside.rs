@@ -30,14 +30,14 @@ fn a_process_that_takes_too_long_is_killed_with_its_children() {
     let folder = AttemptFolder::at(state.path().join("aside"));
     let late = run_helper(&folder, Plan { order: shell(1, &script), script: None }, launch_server(), Duration::from_secs(2)).unwrap_err();
     assert!(matches!(late, HelperError::Late(_)), "{late}");
-    assert_eq!(late.to_string(), "it was not done within 2 s");
-    // On a slow machine they may not even have begun.
+    assert_eq!(late.to_string(), "it did not finish within 2 s");
+    // On a slow machine they may not have started yet.
     let begun = files.iter().filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok());
     assert!(begun.into_iter().all(|pid: i32| !is_there(pid)));
 }
 
 #[test]
-fn a_container_whose_supervisors_are_gone_is_removed() {
+fn a_container_without_supervisors_is_removed() {
     let state = tempfile::tempdir().unwrap();
     let removed = state.path().join("removed");
     let remove = ["sh", "-c", &format!("pwd > {}", removed.display())].map(str::to_owned).to_vec();

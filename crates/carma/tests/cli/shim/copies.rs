@@ -88,7 +88,7 @@ fn a_full_disk_ends_the_copy_and_the_log_says_so() {
     let state = tempfile::tempdir().unwrap();
     let folder = launch(&state, Order { output: Some("/dev/full".into()), ..shell(1, "echo out; sleep 0.2; echo end") });
     assert_eq!(ended(&folder).exit, Exit::Code(0));
-    let note = "\n[carma: the copy in /dev/full is not complete: No space left on device (os error 28)]\n";
+    let note = "\n[carma: the copy in /dev/full is incomplete: No space left on device (os error 28)]\n";
     assert_eq!(read(&folder.output()), format!("out\nend\n{note}"));
 }
 
@@ -103,11 +103,11 @@ fn a_killed_writer_ends_the_copy_and_not_the_job() {
     fs::write(&gate, "").unwrap();
     assert_eq!(ended(&folder).exit, Exit::Code(0));
     let text = read(&folder.output());
-    assert!(text.starts_with("out\nmore\nend\n\n[carma: the copy in ") && text.contains("the process that writes it was killed"), "{text}");
+    assert!(text.starts_with("out\nmore\nend\n\n[carma: the copy in ") && text.contains("its writer process was killed"), "{text}");
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_delays_a_job_for_a_bounded_time() {
+fn an_unread_pipe_delays_a_job_for_a_bounded_time() {
     let state = tempfile::tempdir().unwrap();
     let fifo = state.path().join("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
@@ -126,7 +126,7 @@ fn a_pipe_that_nobody_reads_delays_a_job_for_a_bounded_time() {
     assert_eq!(ended(&folder).exit, Exit::Code(0));
     assert!((10..60).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
     let text = read(&folder.output());
-    assert!(text.contains("x\nend\n\n[carma: the copy in ") && text.ends_with("is not complete: it takes nothing for 10 s]\n"));
+    assert!(text.contains("x\nend\n\n[carma: the copy in ") && text.ends_with("is incomplete: it accepts no data for 10 s]\n"));
     // Nothing of it is left.
     until(|| (!Path::new(&format!("/proc/{writer}")).exists()).then_some(()));
 }

@@ -72,7 +72,7 @@ fn all_processes_of_a_job_die_with_its_shim() {
 }
 
 #[test]
-fn guard_and_shim_killed_at_once_leave_nothing_where_there_are_control_groups() {
+fn with_control_groups_killed_guard_and_shim_leave_nothing() {
     let state = tempfile::tempdir().unwrap();
     let (script, files) = family(&state);
     let folder = launch(&state, shell(1, &script));
@@ -91,7 +91,7 @@ fn guard_and_shim_killed_at_once_leave_nothing_where_there_are_control_groups() 
 }
 
 #[test]
-fn without_its_guard_a_job_goes_on_and_its_exit_is_noticed() {
+fn without_its_guard_a_job_continues() {
     let state = tempfile::tempdir().unwrap();
     let go = state.path().join("go");
     let folder = launch(&state, shell(1, &format!("while [ ! -e {} ]; do sleep 0.01; done; exit 4", go.display())));
@@ -178,7 +178,7 @@ fn jobs_outlive_the_process_that_launched_them() {
     let state = tempfile::tempdir().unwrap();
     let go = state.path().join("go");
     let folder = AttemptFolder::of(state.path(), attempt(1));
-    // A launcher of its own, killed with its whole group as soon as the shim has begun.
+    // A launcher of its own, killed with its whole group as soon as the shim has started.
     fs::create_dir_all(folder.path()).unwrap();
     let order = shell(1, &format!("while [ ! -e {} ]; do sleep 0.01; done; echo done", go.display()));
     fs::write(folder.path().join("order.json"), serde_json::to_vec(&order).unwrap()).unwrap();
@@ -199,7 +199,7 @@ fn jobs_outlive_the_process_that_launched_them() {
 }
 
 #[test]
-fn a_shim_whose_folder_is_removed_gives_up() {
+fn a_shim_without_its_folder_ends() {
     let state = tempfile::tempdir().unwrap();
     let (began, go) = (state.path().join("began"), state.path().join("go"));
     let folder = launch(&state, shell(1, &format!("echo > {}; while [ ! -e {} ]; do sleep 0.01; done", began.display(), go.display())));

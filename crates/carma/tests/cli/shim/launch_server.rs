@@ -50,7 +50,7 @@ fn attempts_outlive_the_launch_server_and_are_signalled() {
 }
 
 #[test]
-fn it_carries_nothing_of_its_manager() {
+fn the_launch_server_inherits_nothing_from_its_manager() {
     let state = tempfile::tempdir().unwrap();
     // A file that a child of this process would inherit.
     let leaked = fs::File::create(state.path().join("leaked")).unwrap();

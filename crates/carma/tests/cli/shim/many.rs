@@ -10,7 +10,7 @@ use carma_manager::supervise::{AttemptState, ExitWatch, Supervised};
 use super::{TIMEOUT, attempt, launch, order, running};
 
 #[test]
-fn two_hundred_at_once_are_all_noticed() {
+fn two_hundred_simultaneous_exits_are_noticed() {
     const ATTEMPTS: u64 = 200;
     let state = tempfile::tempdir().unwrap();
     let (sender, exits) = mpsc::channel();

@@ -111,7 +111,7 @@ fn a_jobs_terminal_has_the_size_of_the_attached_terminal() {
 }
 
 #[test]
-fn attaching_again_shows_what_happened_meanwhile() {
+fn attaching_again_shows_the_missed_output() {
     let state = tempfile::tempdir().unwrap();
     let folder = launch(&state, bash(1));
     let mut ada = AttachedUser::at(&folder);
@@ -141,7 +141,7 @@ fn the_later_terminal_takes_over() {
     assert_eq!(ada.last(), Some(Frame::TakenOver));
     grace.types("echo se$((2))cond\r");
     grace.sees("se2cond");
-    // A client with an invalid frame is disconnected, and the job goes on.
+    // A client with an invalid frame is disconnected, and the job continues.
     grace.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     assert_eq!(grace.last(), None);
     let mut ada = AttachedUser::at(&folder);
@@ -171,7 +171,7 @@ fn interrupt_keys_reach_the_foreground_process_only() {
 }
 
 #[test]
-fn an_idle_job_is_told_and_ended() {
+fn an_idle_interactive_job_is_warned_and_ended() {
     let state = tempfile::tempdir().unwrap();
     let idle = |limit, order| Order { terminal: Some(Terminal { idle_limit: Some(limit), size: TerminalSize::default() }), ..order };
     let (go, limit) = (state.path().join("go"), Seconds::from_secs(1));

@@ -22,7 +22,7 @@ fn open_up(path: &Path) {
     fs::set_permissions(path, PermissionsExt::from_mode(0o711)).unwrap();
 }
 
-/// A folder that belongs to the user whom the jobs run as.
+/// A folder that belongs to the user of the jobs.
 fn folder_of_nobody(state: &Path) -> PathBuf {
     let theirs = state.join("theirs");
     fs::create_dir(&theirs).unwrap();

@@ -7,7 +7,7 @@ use std::process::Output;
 use carma_testing::need;
 use carma_testing::slurm::{Cluster, Options};
 
-/// A training script that needs so many shards and fails with PyTorch's words if it has fewer.
+/// A training script that needs this many shards and fails with PyTorch's error if it has fewer.
 fn training(shards: u32) -> String {
     format!(
         "#!/bin/bash\n#SBATCH --time=10\n#SBATCH --cpus-per-task=2\n\
@@ -75,7 +75,7 @@ impl Site {
 }
 
 #[test]
-fn a_job_that_runs_out_of_memory_comes_back_under_its_number_with_more_shards() {
+fn an_out_of_memory_job_is_requeued_with_more_shards() {
     let options = Options { requeue_wait: 5, ..Options::default() };
     let cluster = need!(Cluster::start(&options));
     let large = training(100);
@@ -104,7 +104,7 @@ fn a_job_that_runs_out_of_memory_comes_back_under_its_number_with_more_shards() 
 
     assert_eq!(site.end(too_large), ("FAILED".to_owned(), "9:0".to_owned(), "shard:5".to_owned()), "bounded retries");
     assert!(
-        site.output_of(too_large).ends_with("[carma: it may not be restarted again (--oom-retries 1): it fails now]\n"),
+        site.output_of(too_large).ends_with("[carma: the limit of restarts is reached (--oom-retries 1): it fails now]\n"),
         "{}",
         site.output_of(too_large)
     );
@@ -115,7 +115,7 @@ fn a_job_that_runs_out_of_memory_comes_back_under_its_number_with_more_shards() 
 }
 
 #[test]
-fn a_job_in_a_control_group_comes_back_too() {
+fn a_job_in_a_control_group_is_requeued_too() {
     let options = Options { requeue_wait: 5, control_groups: true, ..Options::default() };
     let site = Site::of(need!(Cluster::start(&options)), &[]);
     let command = "srun sh -c \"test $SLURM_SHARDS_ON_NODE -ge 3 || { echo 'RuntimeError: CUDA error: out of memory'; exit 1; }\"";
@@ -190,7 +190,7 @@ fn sites_without_shards_and_with_unknown_gpus() {
 }
 
 #[test]
-fn without_slurm_it_says_so() {
+fn without_slurm_the_error_says_so() {
     let output =
         std::process::Command::new(env!("CARGO_BIN_EXE_carma")).args(["sbatch", "x.sh"]).env("PATH", "/nonexistent").output().unwrap();
     let message = "carma: sbatch is not in PATH: this machine has no Slurm, or its module is not loaded\n";
@@ -198,6 +198,6 @@ fn without_slurm_it_says_so() {
 }
 
 #[test]
-fn its_help_says_which_options_are_whose() {
+fn its_help_separates_the_options() {
     insta::assert_snapshot!("sbatch-help", crate::stdout(&["sbatch", "--help"]));
 }

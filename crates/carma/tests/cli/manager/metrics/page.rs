@@ -62,7 +62,7 @@ fn names_of_jobs_and_users_and_dcgms_names_can_be_left_out() {
 }
 
 #[test]
-fn many_gpus_and_jobs_are_told_quickly() {
+fn metrics_of_many_gpus_and_jobs_are_fast() {
     const JOBS: u32 = 2000;
     let up = ManagerProcess::new(Some(("64xA100-40GB", 1.0)), "[manager.gpus]\nperiod = 5\n");
     let mut held = up.shell_job("true");

@@ -34,7 +34,7 @@ pub(super) fn dashboard_queries() -> Vec<String> {
 }
 
 #[test]
-fn the_dashboard_knows_no_other_variables_and_no_panel_lies_over_another() {
+fn the_dashboard_is_consistent() {
     let queries = dashboard_queries();
     assert!(queries.len() > 40);
     assert!(queries.iter().all(|query| !query.contains('$')), "{queries:#?}");

@@ -78,7 +78,7 @@ fn firing(prometheus: &Prometheus, alert: &str) -> Vec<String> {
     firing.map(|entry| entry["labels"]["gpu"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Two jobs share a GPU and go on; a third declares a part of what it takes, runs out of memory beside them, and recovers on the other GPU.
+/// Two jobs share a GPU and continue. A third declares less memory than it needs, runs out of memory beside them, and recovers on the other GPU.
 fn share_and_recover(up: &ManagerProcess) {
     let mut client = up.client();
     client.drain("1", true).unwrap();

@@ -20,7 +20,7 @@ use super::readings::{Disk, Readings};
 const SUBMITTERS: u64 = 4;
 /// Jobs that wait or run: submitters wait for others above this, as people do.
 const AT_ONCE: u64 = 40;
-/// Of so many jobs, one uses a GPU.
+/// One of this many jobs uses a GPU.
 const WITH_GPU: u64 = 8;
 /// Readings of one run.
 const READINGS: u64 = 40;
@@ -63,7 +63,7 @@ fn waiting(client: &mut Client) -> u64 {
 
 #[test]
 #[ignore = "takes long: make soak"]
-fn a_month_of_jobs_leaves_a_manager_as_it_was() {
+fn a_month_of_jobs_grows_nothing() {
     let jobs: u64 = number("CARMA_JOBS", 20_000);
     let up = manager(jobs);
     let journal = up.folder().join("journal");

@@ -1,4 +1,4 @@
-//! What a manager uses, read again and again over a long run.
+//! The resource use of a manager, read repeatedly during a long run.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -57,7 +57,7 @@ impl Load {
         self.asked.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Submits jobs until it is told to end. Managers come and go meanwhile.
+    /// Submits jobs until it is stopped. Managers start and end meanwhile.
     pub(super) fn submit_until(&self, ends: &AtomicBool, seed: u64) {
         let mut random = Rng::with_seed(seed ^ 0x10ad);
         let mut number = 0;

@@ -125,7 +125,7 @@ impl Strikes {
         }
     }
 
-    /// Waits until all stopped agents go on.
+    /// Waits until all stopped agents continue.
     pub(super) fn settle(&mut self) {
         self.stopped.drain(..).for_each(|thread| thread.join().unwrap());
     }

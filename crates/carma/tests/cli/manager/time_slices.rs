@@ -32,7 +32,7 @@ fn put_back(lab: &Lab, job: JobId) -> Vec<RequeueReason> {
 
 #[test]
 fn a_time_slice_ends_and_the_documented_script_resumes_from_its_checkpoint() {
-    let rules = "policy = \"exclusive\"\n[slots]\nlength = 1\n[queue]\ngrace = 1200\n";
+    let rules = "policy = \"exclusive\"\n[time_slices]\nlength = 1\n[queue]\ngrace = 1200\n";
     let lab = Lab::new("1xA100-40GB", 60.0, rules);
     let words = ["python3", "-c", &documented()].map(str::to_owned).to_vec();
     let mut long = JobRequest { command: JobCommand::Program(words), may_checkpoint: true, ..lab.shell("") };

@@ -1,4 +1,4 @@
-//! `[idle_holders]`: jobs that hold a GPU without using it.
+//! `[idle_jobs]`: jobs that hold a GPU without using it.
 
 use crate::job::Idle;
 use crate::keys::ZeroIsNone;
@@ -7,7 +7,7 @@ use crate::units::{Fraction, Seconds, Time};
 
 section! {
     /// Jobs that hold a GPU without using it.
-    IdleHolderSettings => #[derive(Copy, Eq)] IdleHolderConfig {
+    IdleJobSettings => #[derive(Copy, Eq)] IdleJobConfig {
         /// A job is idle while its GPUs are below this SM activity, or below this utilisation where SM activity is not measured.
         below: Fraction = Fraction::clamped(0.02);
         /// An idle job is flagged after this long. 0: never.
@@ -17,8 +17,8 @@ section! {
     }
 }
 
-impl IdleHolderConfig {
-    /// Whether idle jobs are looked for.
+impl IdleJobConfig {
+    /// Whether idle jobs are detected.
     pub(crate) const fn watches(&self) -> bool {
         self.flag_after.is_some() || self.lend_after.is_some()
     }

@@ -7,7 +7,7 @@ use carma_manager::store::Joules;
 use carma_sim::JobRecord;
 
 /// The results of jobs; unfinished jobs count only for attempts.
-pub(super) fn fate(policy: &str, jobs: &[JobRecord], joules: Option<f64>) -> WhatIfRun {
+pub(super) fn what_if_run(policy: &str, jobs: &[JobRecord], joules: Option<f64>) -> WhatIfRun {
     let first = jobs.iter().map(|job| job.submitted).min().unwrap_or_default();
     let last = jobs.iter().filter_map(|job| job.ended).max().unwrap_or(first);
     let ended = || jobs.iter().filter(|job| job.ended.is_some());
@@ -26,7 +26,7 @@ pub(super) fn fate(policy: &str, jobs: &[JobRecord], joules: Option<f64>) -> Wha
 }
 
 /// The mean of several runs of the same.
-pub(super) fn mean_fate(policy: &str, runs: &[WhatIfRun]) -> WhatIfRun {
+pub(super) fn mean_run(policy: &str, runs: &[WhatIfRun]) -> WhatIfRun {
     let of = |pick: fn(&WhatIfRun) -> f64| mean(&runs.iter().map(pick).collect::<Vec<_>>());
     let energies: Option<Vec<f64>> = runs.iter().map(|run| run.energy.map(|energy| energy.0)).collect();
     WhatIfRun {

@@ -1,4 +1,4 @@
-//! Jobs that hold GPUs and do not use them: found in what is seen of the GPUs, flagged, and their compute lent to others.
+//! Jobs that hold GPUs without using them: detected in samples, flagged, and their compute lent to other jobs.
 //!
 //! ```text
 //!              all its GPUs idle for flag_after        ... for lend_after
@@ -41,7 +41,7 @@ impl Scheduler {
 
     /// Notes which attempts on a device have become idle, or work again.
     pub(super) fn watch_idle(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) {
-        if !self.config.idle_holders.watches() {
+        if !self.config.idle_jobs.watches() {
             return;
         }
         let Some(changed) = self.fleet.device(device).map(|device| changed(device, &self.config, now)) else { return };
@@ -60,7 +60,7 @@ impl Scheduler {
         let since = active.placement.devices.iter().map(|granted| self.tenant(attempt, granted.device)?.idle_since);
         // It is idle since the last of its GPUs is.
         let since = since.collect::<Option<Vec<Time>>>().and_then(|since| since.into_iter().max());
-        let rules = self.config.idle_holders;
+        let rules = self.config.idle_jobs;
         let (before, idle) = (active.idle, since.and_then(|since| rules.judge(since, now)));
         if let Some(due) = since.and_then(|since| rules.next_judgement(since, now)) {
             self.timers.set(due, Timer::Idle(attempt));
@@ -82,7 +82,7 @@ impl Scheduler {
 
     /// The rules have changed, and with them which attempts count as idle.
     pub(super) fn judge_all_idle(&mut self, now: Time) {
-        let watches = self.config.idle_holders.watches();
+        let watches = self.config.idle_jobs.watches();
         let tenants = self.fleet.devices().flat_map(|device| device.tenants.iter().map(|tenant| (device.id(), tenant)));
         let idle: Vec<(DeviceId, AttemptId)> =
             tenants.filter(|(_, tenant)| tenant.idle_since.is_some()).map(|(device, tenant)| (device, tenant.attempt)).collect();
@@ -157,7 +157,7 @@ impl Scheduler {
 
 /// Attempts on a device that became idle or work again, and whether they are idle now.
 fn changed(device: &Device, config: &Config, now: Time) -> Vec<(AttemptId, bool)> {
-    let below = config.idle_holders.below;
+    let below = config.idle_jobs.below;
     let remembers_another = device.left_at.is_some_and(|left| now - left <= config.window.length);
     let seen = || device.tenants.iter().filter(|tenant| tenant.seen_at.is_some());
     if seen().next().is_none() || !device.telemetry.is_full() {

@@ -1,12 +1,12 @@
-//! Jobs that hold a GPU and do not use it: flagged, lent, and back at work.
+//! Jobs that hold a GPU without using it: flagged, lent, and active again.
 
 use carma_core::*;
 
 use crate::lab::{Lab, gpu, known, launches, secs, share};
 
 fn rules() -> Config {
-    let idle_holders = IdleHolderConfig { below: share(0.05), flag_after: Some(secs(600)), lend_after: Some(secs(1800)) };
-    Config { idle_holders, ..Config::from(Preset::Standard) }
+    let idle_jobs = IdleJobConfig { below: share(0.05), flag_after: Some(secs(600)), lend_after: Some(secs(1800)) };
+    Config { idle_jobs, ..Config::from(Preset::Standard) }
 }
 
 /// A job that wanted a GPU for itself, has 9,000 MiB of it, and stops working after a while.
@@ -30,14 +30,14 @@ fn lent(lab: &Lab) -> Option<bool> {
 }
 
 #[test]
-fn it_is_flagged_then_lent_and_keeps_its_memory() {
+fn an_idle_job_is_flagged_then_lends_its_gpu_and_keeps_its_memory() {
     let mut lab = idle_lab();
     let since = lab.now;
     assert_eq!(lab.submit(known(2, 4_000)), []);
     assert_eq!(tick(&mut lab, 599), []);
     assert_eq!(tick(&mut lab, 1), [Action::Idle { job: JobId(1), idle: Some(Idle { since, lent: false }) }]);
     let why = lab.scheduler.explain(JobId(2)).unwrap().to_string();
-    assert!(why.contains("is held exclusively by job 1") && why.contains("job 1 holds it and does not use it"), "{why}");
+    assert!(why.contains("is held exclusively by job 1") && why.contains("job 1 holds it without using it"), "{why}");
     let actions = tick(&mut lab, 1200);
     assert_eq!(actions[0], Action::Idle { job: JobId(1), idle: Some(Idle { since, lent: true }) });
     assert_eq!(launches(&actions), [(2, vec![0])]);
@@ -46,7 +46,7 @@ fn it_is_flagged_then_lent_and_keeps_its_memory() {
 }
 
 #[test]
-fn when_it_works_again_jobs_that_came_stay_and_no_other_comes() {
+fn when_an_idle_job_works_again_no_more_jobs_join() {
     let mut lab = idle_lab();
     lab.submit(known(2, 4_000));
     tick(&mut lab, 1800);
@@ -62,7 +62,7 @@ fn when_it_works_again_jobs_that_came_stay_and_no_other_comes() {
 }
 
 #[test]
-fn alone_on_its_gpu_it_is_seen_to_work_by_the_gpu() {
+fn a_job_alone_on_its_gpu_is_active_if_the_gpu_is() {
     let mut lab = idle_lab();
     tick(&mut lab, 700);
     assert_eq!(lent(&lab), Some(false));
@@ -88,7 +88,7 @@ fn a_job_of_several_gpus_is_idle_when_all_of_them_are() {
 }
 
 #[test]
-fn a_restart_forgets_no_flag() {
+fn a_restart_keeps_idle_flags() {
     let mut lab = idle_lab();
     lab.submit(known(2, 4_000));
     tick(&mut lab, 1800);

@@ -12,24 +12,24 @@ use crate::supervise::fork::{Fork, split, split_into};
 
 /// The open entrances of an attempt's control groups.
 #[derive(Debug, Default)]
-pub(in crate::supervise) struct Entrances {
+pub(in crate::supervise) struct GroupHandles {
     /// The folder of the group of version 2.
     unified: Option<File>,
     /// The files to which a process with one thread writes "0" to join the other groups.
     files: Vec<File>,
 }
 
-impl Entrances {
+impl GroupHandles {
     pub(super) fn open<'a>(folders: impl Iterator<Item = &'a Path>) -> io::Result<Self> {
-        let mut entrances = Self::default();
+        let mut group_handles = Self::default();
         for folder in folders {
             match OpenOptions::new().write(true).open(folder.join("tasks")) {
                 // Only groups of version 1 have it.
-                Err(error) if error.kind() == ErrorKind::NotFound => entrances.unified = Some(File::open(folder)?),
-                file => entrances.files.push(file?),
+                Err(error) if error.kind() == ErrorKind::NotFound => group_handles.unified = Some(File::open(folder)?),
+                file => group_handles.files.push(file?),
             }
         }
-        Ok(entrances)
+        Ok(group_handles)
     }
 
     /// Forks a process into the group of version 2. It has to join the others.
