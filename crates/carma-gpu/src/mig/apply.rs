@@ -45,7 +45,7 @@ pub enum MigError {
     #[error("MIG is switched with the next reset of the GPU: restart the machine, then apply the layout again")]
     ResetNeeded,
     /// The driver reported success, but the layout differs.
-    #[error("the GPU was to be cut into {wanted}, and is partitioned into {found}")]
+    #[error("the GPU should be partitioned into {wanted}, but is partitioned into {found}")]
     Differs {
         /// The requested layout.
         wanted: Layout,

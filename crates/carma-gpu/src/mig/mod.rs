@@ -1,4 +1,4 @@
-//! MIG: a GPU cut into instances.
+//! MIG: a GPU that is partitioned into instances.
 //!
 //! ```text
 //!  list ──► MigState ──┐

@@ -173,7 +173,8 @@ fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {
     };
     let mig_capable = inventory.gpus.iter().filter(|gpu| gpu.mig.is_some()).count();
     let rights = if facts.root { "" } else { "; changing them needs root" };
-    let mig = (mig_capable > 0).then(|| finding(Health::Ok, format!("{mig_capable} GPUs can be cut into MIG instances{rights}"), None));
+    let mig =
+        (mig_capable > 0).then(|| finding(Health::Ok, format!("{mig_capable} GPUs can be partitioned into MIG instances{rights}"), None));
     let version_3 = facts.mps_version_3.then(|| {
         finding(
             Health::Note,

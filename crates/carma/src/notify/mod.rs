@@ -98,13 +98,13 @@ fn test(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
         write_json(&tried, output)?;
     } else {
         for (place, tried) in tried.iter().enumerate() {
-            let result = tried.problem.as_ref().map_or_else(|| "told".to_owned(), |problem| format!("FAILED: {problem}"));
+            let result = tried.problem.as_ref().map_or_else(|| "sent".to_owned(), |problem| format!("FAILED: {problem}"));
             writeln!(output, "{} {}: {}", place + 1, printable(&tried.by.to_string()), printable(&result))?;
         }
     }
     ensure!(!tried.is_empty(), "you have no notifications; see carma notify add --help");
     let failed = tried.iter().filter(|tried| tried.problem.is_some()).count();
-    ensure!(failed == 0, "{failed} of {} failed", count(tried.len(), "way"));
+    ensure!(failed == 0, "{failed} of {} failed", count(tried.len(), "notification"));
     Ok(())
 }
 

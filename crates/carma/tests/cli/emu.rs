@@ -152,7 +152,7 @@ fn a_stopped_job_resumes_from_its_checkpoint() {
     assert!(done() > kept);
     let other = emulated.train("0", &["--workload", "unet_voc", "--checkpoint", file.to_str().unwrap()]).wait_with_output().unwrap();
     assert_eq!(other.status.code(), Some(1));
-    assert!(text(&other.stderr).contains(&format!("is of {WORKLOAD}, not of unet_voc: give another file")));
+    assert!(text(&other.stderr).contains(&format!("belongs to {WORKLOAD}, not to unet_voc: give another file")));
 }
 
 #[test]

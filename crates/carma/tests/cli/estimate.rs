@@ -135,7 +135,7 @@ fn unusable_input_is_refused_with_the_reason() {
         (vec!["estimate", summary, "--estimator", "dry-run"], "dry-run needs a dry run"),
         (vec!["estimate", summary, "--estimator", "llmem"], "llm-formula is for language models only"),
         (vec!["estimate", summary, "--stack", "windows"], "there is no stack `windows`"),
-        (vec!["estimate", summary, "--allocator", "colour:red"], "no setting `colour`"),
+        (vec!["estimate", summary, "--allocator", "colour:red"], "unknown allocator setting `colour`"),
         (vec!["estimator", "evaluate", "--data", summary, "--estimator", "static"], "net.model cannot be used"),
     ] {
         let message = stderr(&arguments);

@@ -170,7 +170,7 @@ fn a_partitioned_gpu_shows_its_parts() {
     let refused = server.refuses(&["mig", "apply", "--gpu", "0", "4g.20gb,4g.20gb"]);
     assert_eq!(refused, "carma: this GPU has room for 1 MIG instance(s) of profile 4g.20gb, not 2\n");
     assert!(server.refuses(&["mig", "apply", "--gpu", "7", "off"]).contains("GPU 7 does not exist: `carma gpus` lists all"));
-    assert!(server.refuses(&["mig", "apply", "--gpu", "1", "1g.5gb"]).contains("cut"));
+    assert!(server.refuses(&["mig", "apply", "--gpu", "1", "1g.5gb"]).contains("cannot be partitioned"));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn the_doctor_reports_features_of_later_drivers() {
     let server = Server::new("1xA100-40GB");
     let said = |server: &Server| server.shows(&["doctor"]).split_whitespace().collect::<Vec<_>>().join(" ");
     let before = said(&server);
-    let needs_later = "reserved GPU memory is not enforced: that needs driver 615 or later";
+    let needs_later = "reserved GPU memory is not enforced: enforcement needs driver 615 or later";
     assert!(before.contains("driver 575.57.08 with CUDA 12.9") && before.contains(needs_later), "{before}");
     assert!(!before.contains("MPS v3"), "{before}");
     server.machine.set_driver(DriverVersion::R615).unwrap();

@@ -43,9 +43,9 @@ fn a_dry_run_has_the_jobs_environment_and_leaves_no_processes() {
         request.activation = activated.then_some(Activation::Venv(venv));
         let job = lab.submit(request);
         let event = until(|| lab.job(job).events.into_iter().find(|stored| stored.event.event.kind() == "estimated"));
-        assert!(event.event.event.parts().1["notes"][0].as_str().unwrap().contains("could not be dry-run"), "{event:?}");
+        assert!(event.event.event.parts().1["notes"][0].as_str().unwrap().contains("the dry run of the script failed"), "{event:?}");
         let pid = fs::read_to_string(notes.with_extension("pid")).unwrap().trim().parse().unwrap();
-        assert!(carma_gpu::process_started(pid).is_none(), "somebody stayed");
+        assert!(carma_gpu::process_started(pid).is_none(), "the dry run left a process");
         fs::remove_file(notes.with_extension("pid")).unwrap();
         (job, fs::read_to_string(&notes).unwrap())
     };

@@ -17,7 +17,7 @@ fn a_job_over_its_host_memory_ends_with_the_reason_and_the_status_lists_what_is_
     assert_eq!(ended.outcome(), Some(&Outcome::HostOutOfMemory));
     let shown = manager.run_as(ADA, &["show", &job.0.to_string()]);
     let shown = String::from_utf8_lossy(&shown.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(shown.contains("more host memory than its limit (--host-mem)"), "{shown}");
+    assert!(shown.contains("exceeded its limit of host memory (--host-mem)"), "{shown}");
     let missing: Vec<String> = enforceable().missing().into_iter().map(str::to_owned).collect();
     assert_eq!(manager.0.client().status().unwrap().not_enforced, missing);
 }

@@ -257,27 +257,27 @@ fn failed_notifications_are_noted_without_secrets() {
     let job = home.0.submit(home.0.shell_job("true")).0.to_string();
     let noted = until(|| {
         let shown = text(&home.carma(&["show", &job]).stdout);
-        (shown.matches("not told: ").count() == 3).then_some(shown)
+        (shown.matches("notification failed: ").count() == 3).then_some(shown)
     });
-    assert!(noted.contains(&format!("not told: webhook at {}: answered 404", server.address)), "{noted}");
+    assert!(noted.contains(&format!("notification failed: webhook at {}: answered 404", server.address)), "{noted}");
     assert!(!noted.contains("T0KEN") && !home.0.log_text().contains("T0KEN"), "{noted}");
     assert_eq!(server.bodies.try_iter().count(), 3, "tried three times");
 
     let tested = home.carma(&["notify", "test"]);
     let message = text(&tested.stdout);
-    assert!(!tested.status.success() && text(&tested.stderr).contains("3 of 3 ways failed"), "{message}{}", text(&tested.stderr));
+    assert!(!tested.status.success() && text(&tested.stderr).contains("3 of 3 notifications failed"), "{message}{}", text(&tested.stderr));
     assert!(
         message.contains("answered 404 Not Found") && message.contains("nonsense: not found") && !message.contains("T0KEN"),
         "{message}"
     );
     assert!(
-        message.contains("mail to ada@example.org: NOT TOLD: there is no sendmail here") || fs::exists("/usr/sbin/sendmail").unwrap(),
+        message.contains("mail to ada@example.org: FAILED: there is no sendmail here") || fs::exists("/usr/sbin/sendmail").unwrap(),
         "{message}"
     );
     home.install("sendmail");
     home.wishes([Channel::Mail("ada@example.org".to_owned()), Channel::Command("test -z \"$CARMA_LOG\"".to_owned())]);
     let tested = home.carma(&["notify", "test"]);
-    assert_eq!(text(&tested.stdout), "1 mail to ada@example.org: told\n2 command: told\n", "{}", text(&tested.stderr));
+    assert_eq!(text(&tested.stdout), "1 mail to ada@example.org: sent\n2 command: sent\n", "{}", text(&tested.stderr));
     home.kept("sendmail.in", &["this is a test"]);
 }
 
@@ -349,15 +349,15 @@ fn notification_settings_are_listed_changed_and_refused() {
     assert!(matches!(&refused, ClientError::Refused(_)) && refused.to_string().contains("20 are taken at most"), "{refused:?}");
     assert_eq!(home.0.client().notifications().unwrap(), kept);
     assert!(home.carma(&["notify", "remove", "--all"]).status.success());
-    assert!(text(&home.carma(&["notify", "test"]).stderr).contains("you are told of nothing"));
+    assert!(text(&home.carma(&["notify", "test"]).stderr).contains("you have no notifications"));
 }
 
 #[test]
 fn disabled_notifications_are_refused() {
     let home = Home::new(None, "[manager.notifications]\nenabled = false\n");
     let refused = home.carma(&["notify", "add", "--desktop"]);
-    assert!(!refused.status.success() && text(&refused.stderr).contains("switched off"), "{}", text(&refused.stderr));
-    assert!(text(&home.carma(&["notify", "test"]).stderr).contains("switched off"));
+    assert!(!refused.status.success() && text(&refused.stderr).contains("disabled"), "{}", text(&refused.stderr));
+    assert!(text(&home.carma(&["notify", "test"]).stderr).contains("disabled"));
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn a_report_is_written_as_html_and_pdf() {
     }
     let me = rustix::process::geteuid().as_raw().to_string();
     let mine = report(&["--user", &me, "-o", "-"]);
-    assert!(mine.contains("GPU report of ") && mine.contains("this report is about those of") && mine.contains("unet_voc"), "{mine}");
+    assert!(mine.contains("GPU report of ") && mine.contains("this report covers only") && mine.contains("unet_voc"), "{mine}");
     // How long ago is counted from now, at both ends.
     for (command, since, until) in [("report", "2020-02-01", "2020-01-01"), ("report", "1d", "2d"), ("what-if", "1h", "2h")] {
         let refused = served.carma(&[command, "--since", since, "--until", until]);

@@ -178,7 +178,7 @@ fn an_agent_without_the_secret_is_refused() {
     let mut words = String::new();
     stranger.stderr.take().unwrap().read_to_string(&mut words).unwrap();
     stranger.wait().unwrap();
-    assert!(words.contains("does not have the same secret"), "{words}");
+    assert!(words.contains("has another secret"), "{words}");
     fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     let refused =
         lab.cluster.command(program()).args(["agent", "--no-gpus", "--manager", &address, "--secret"]).arg(&other).output().unwrap();
