@@ -12,6 +12,7 @@ use super::recoveries::recoveries;
 use super::sharing::sharing;
 use super::utilisation::utilisation;
 use super::waiting::waiting;
+use crate::origin::VERSION;
 use carma_format::count;
 
 const STYLE: &str = include_str!("report.css");
@@ -73,12 +74,14 @@ fn method(data: &ReportData) -> Element {
          are simulated on the same kinds of GPUs. That the simulator meets what was measured by the rules in force says that its schedule and its memory are \
          right; how much jobs slow each other down is from the same model in both directions, and is as good as that model.",
     ];
-    let made = format!("Made on {} by carma {} with: {}", data.requested.moment(data.status.now), env!("CARGO_PKG_VERSION"), data.command);
+    let moment = data.requested.moment(data.status.now);
+    let made = format!("Made on {moment} by carma {VERSION} with: {}", data.command);
+    let settings = format!("Of a manager of version {} with the settings {}", data.status.version, data.settings);
     let page = section("method", "Method and limits").attribute("class", "method");
     let page = notes.iter().fold(page, |page, text| page.child(&note(text)));
     let emulated = note("The GPUs are emulated: times and energy are theirs.");
     let page = if data.status.emulated { page.child(&emulated) } else { page };
-    page.child(&note(&made))
+    page.child(&note(&made)).child(&note(&settings))
 }
 
 #[cfg(test)]
@@ -154,6 +157,7 @@ mod tests {
             days: report(vec![EnergyOf::Day(20_833), EnergyOf::Day(20_834)]),
             what_if: Ok(what_if::sample()),
             command: "carma report --since 1h".to_owned(),
+            settings: r#"{"preset":"carma","policy":"magm"}"#.to_owned(),
         }
     }
 
