@@ -97,7 +97,11 @@ fn every_function_we_call_is_in_nvidias_library_or_not_needed() {
     assert!(missing.contains("nvmlDeviceGetProcessesUtilizationInfo"), "{missing:?}");
     let comparable = |text: &str| match serde_json::from_str::<Value>(text) {
         // Times and energy go on.
-        Ok(value) => {
+        Ok(mut value) => {
+            // The doctor's other findings are about this machine.
+            if let Some(rows) = value.as_array_mut() {
+                rows.retain(|row| row.get("area").is_none_or(|area| area == "gpus"));
+            }
             format!("{value:#}").lines().filter(|line| !line.contains("energy") && !line.contains("\"at\"")).collect::<Vec<_>>().join("\n")
         }
         Err(_) => text.to_owned(),
