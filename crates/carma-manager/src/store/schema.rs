@@ -11,6 +11,7 @@ use super::error::StoreError;
 use super::journal::Journal;
 use super::lock::beside;
 use super::metrics::add_missing_columns;
+use super::over_time::add_missing_table;
 use crate::places::create_private;
 use crate::units::UnixMillis;
 
@@ -58,7 +59,7 @@ pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
 /// Opens the file for writing; creates and migrates it as needed. The caller holds its lock.
 pub(super) fn open_for_writing(path: &Path, journal: Journal) -> Result<Connection, StoreError> {
     let connection = migrate(path, journal, MIGRATIONS, UnixMillis::now())?;
-    add_missing_columns(&connection).map_err(|error| StoreError::database(path, error))?;
+    add_missing_columns(&connection).and_then(|()| add_missing_table(&connection)).map_err(|error| StoreError::database(path, error))?;
     Ok(connection)
 }
 
