@@ -38,7 +38,9 @@ pub(super) fn findings(file: &ConfigurationFile, host: &HostSize) -> Vec<Finding
     } else {
         finding(Health::Ok, format!("there is no {path}: all keys have their defaults"), None)
     }];
-    all.extend(configuration.warnings.iter().map(|warning| finding(Health::Warning, format!("{path}:{warning}"), None)));
+    let unknown =
+        |warning: &Mistake| finding(Health::Warning, format!("{path}:{warning}"), Some("correct the name, then carma config reload"));
+    all.extend(configuration.warnings.iter().map(unknown));
     if let Ok(rules) = configuration.rules.check() {
         all.extend(contradictions(&rules, &configuration.manager, host));
     }
