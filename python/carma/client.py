@@ -15,7 +15,6 @@ Jobs can be awaited (``result = await job``), and show themselves in notebooks. 
 import http.client
 import json
 import os
-import re
 import socket
 import time
 import urllib.parse
@@ -23,10 +22,9 @@ import uuid
 from pathlib import Path
 
 from .jobs import Job, JobFailed, Jobs, NoManager, Problem, Result
+from .request import job_request
 
 __all__ = ["Client", "Job", "JobFailed", "Jobs", "NoManager", "Problem", "Result"]
-
-_UNITS = {"": 1, "k": 2**10 / 2**20, "m": 1, "g": 2**10, "t": 2**20}
 
 
 class Client:
@@ -39,21 +37,28 @@ class Client:
     def submit(self, command, **options):
         """Submits a job, and returns when it is stored.
 
-        ``command`` is a list of words, as they are, or the text of a script that begins with ``#!``. The options are ``name``, ``gpus``, ``memory``,
-        ``cpus``, ``host_memory``, ``time_limit``, ``directory``, ``environment``, ``exclusive``, ``mode``, ``priority``, ``hold``, ``after``,
-        ``retries``, ``model``, ``batch``, ``output`` and ``error``. Memory is MiB, or a text such as "12GiB";
-        the time limit is in seconds. ``after`` are jobs that must have succeeded.
+        ``command`` is a list of words, as they are, or the text of a script that begins with ``#!``. The options are those of ``carma submit``:
+
+        - ``name``, ``directory``, ``environment`` (yours unless given), ``output`` and ``error`` (files for a copy of the output);
+        - ``gpus``, ``memory``, ``cpus``, ``host_memory``, ``time_limit``, ``exclusive``, ``mode``. Memory is MiB, or a text such as "12GiB"; the
+          time limit is seconds, a timedelta, or a text such as "2h";
+        - ``conda``, ``venv``, ``image`` with ``engine``, ``snapshot`` (a copy of the code as it is now);
+        - ``priority``, ``hold``, ``begin`` (a datetime, or seconds since 1970), ``after`` (jobs that must have succeeded), ``after_any`` (jobs that
+          must have ended), ``wait_for_hardware``;
+        - ``retries`` (after failures), ``memory_retries`` (after running out of memory), ``checkpoint`` (the job saves its work on SIGTERM and
+          continues from it), ``on_hang`` ("report", "restart", "fail" or "ignore");
+        - ``model``, ``batch`` and ``dry_run``, for the estimate.
         """
-        return self._accepted({"job": self._request(command, **options)})[0]
+        return self._accepted({"job": job_request(command, **options)})[0]
 
     def submit_array(self, command, indices, *, at_most=None, **options):
         """Submits a job for each index, which a job finds in ``CARMA_ARRAY_INDEX``. ``at_most`` of them run at once."""
-        job = self._request(command, at_most=at_most, **options)
+        job = job_request(command, at_most=at_most, **options)
         return self._accepted({"job": job, "array": [int(index) for index in indices]})
 
     def sweep(self, command, parameters, *, at_most=None, **options):
         """Submits a job for each combination of values: ``{"lr": [0.1, 0.01]}``. ``{lr}`` in the command stands for the value."""
-        job = self._request(command, at_most=at_most, **options)
+        job = job_request(command, at_most=at_most, **options)
         values = [{"name": name, "values": [str(value) for value in values]} for name, values in parameters.items()]
         return self._accepted({"job": job, "parameters": values})
 
@@ -64,62 +69,6 @@ class Client:
             return [Job(self, number) for number in numbers]
         indices = range(len(numbers)) if indices is None else indices
         return Jobs(self, [Job(self, number, f"{numbers[0]}_{index}") for number, index in zip(numbers, indices)])
-
-    def _request(
-        self,
-        command,
-        *,
-        name=None,
-        gpus=1,
-        memory=None,
-        cpus=None,
-        host_memory=None,
-        time_limit=None,
-        directory=None,
-        environment=None,
-        exclusive=False,
-        mode="auto",
-        priority=0,
-        hold=False,
-        after=(),
-        retries=0,
-        model=None,
-        batch=None,
-        output=None,
-        error=None,
-        at_most=None,
-    ):
-        if isinstance(command, str):
-            command = {"script": {"text": command}}
-        else:
-            command = {"program": [os.fspath(word) for word in command]}
-        job = {
-            "name": name,
-            "command": command,
-            "directory": os.path.abspath(directory or os.getcwd()),
-            "environment": dict(os.environ if environment is None else environment),
-            "umask": _umask(),
-            "output": output and os.path.abspath(output),
-            "error": error and os.path.abspath(error),
-            "resources": {
-                "gpus": gpus,
-                "memory": _mebibytes(memory),
-                "cpus": cpus,
-                "host_memory": _mebibytes(host_memory),
-                "time_limit": time_limit,
-                "exclusive": exclusive,
-                "mode": mode,
-            },
-            "schedule": {
-                "priority": priority,
-                "hold": hold,
-                "after": [{"job": str(getattr(job, "id", job)), "condition": "ok"} for job in after],
-                "at_most": at_most,
-            },
-            "retries": {"failure": retries},
-            "hints": {"model": model and os.path.abspath(model), "batch": batch},
-        }
-        return {key: value for key, value in job.items() if value is not None}
 
     def _submit(self, submission):
         """Submits; a broken connection is tried once more, and the key keeps the job from being submitted twice."""
@@ -243,21 +192,3 @@ def _sockets():
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     own = Path(runtime) / "carma" if os.path.isabs(runtime) else state
     return [str(own / "carma.sock"), system]
-
-
-def _umask():
-    """Our umask; `os.umask` would change it, also for other threads."""
-    try:
-        written = re.search(r"^Umask:\s*([0-7]+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    except OSError:
-        return None
-    return written and written[1]
-
-
-def _mebibytes(memory):
-    if memory is None or isinstance(memory, int):
-        return memory
-    written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", str(memory), re.IGNORECASE)
-    if not written:
-        raise ValueError(f"{memory!r} is no amount of memory: write 12GiB, 800MiB, or a number of MiB")
-    return max(1, round(float(written[1]) * _UNITS[written[2].lower()]))

@@ -11,10 +11,9 @@ The jobs live in the manager: they go on if this program ends, and `Executor().f
 
 import concurrent.futures
 import contextlib
-import datetime
 import http.client
+import inspect
 import os
-import re
 import sys
 import threading
 import time
@@ -24,6 +23,7 @@ from carma import calls
 from carma.call_future import CallFailed, CallFuture
 from carma.calls import Call
 from carma.client import Client, NoManager, Problem
+from carma.request import job_request
 
 __all__ = ["Call", "CallFailed", "CallFuture", "Executor"]
 
@@ -31,15 +31,13 @@ __all__ = ["Call", "CallFailed", "CallFuture", "Executor"]
 PROGRAM = Path(__file__).with_name("run_call.py")
 #: Seconds between attempts to reach a manager that went away.
 RECONNECT = 1.0
-_SECONDS = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
 
 
 class Executor(concurrent.futures.Executor):
     """Runs functions as jobs of CARMA.
 
-    The options are those of `Client.submit`: ``name``, ``gpus``, ``memory`` (MiB, or "12GiB"), ``cpus``, ``host_memory``, ``time_limit``
-    (seconds, a timedelta, or "2h"), ``exclusive``, ``mode``, ``priority``, ``after``, ``retries``, ``directory``, ``environment``; and
-    ``checkpoint`` (the function saves its work on SIGTERM by itself) and ``at_most`` (calls of one array that run at once).
+    The options are those of `Client.submit`, except for those about Python environments, the output and ``hold``; and ``at_most`` (calls of one
+    array that run at once). ``checkpoint`` means that the function saves its work on SIGTERM by itself.
     Calls and results are files in ``folder``, which the jobs' servers must see; in a folder of your own they stay when they were read.
     """
 
@@ -115,7 +113,7 @@ class Executor(concurrent.futures.Executor):
         try:
             for index, call in enumerate(submitted):
                 calls.write_call(calls.call_file(folder, index), call)
-            submission = _submission(self._client, self._options, submitted, folder, array)
+            submission = _submission(self._options, submitted, folder, array)
             with self._watcher.submission() as watch:
                 jobs = self._client._accepted(submission)
                 futures = [CallFuture(job, folder, index, self._keep) for index, job in enumerate(jobs)]
@@ -198,7 +196,7 @@ class _Watcher:
             future._started()
 
 
-def _submission(client, options, submitted, folder, array):
+def _submission(options, submitted, folder, array):
     """What is sent to the manager."""
     options = dict(options)
     words = [calls.name_of(submitted[0].function)] if array else submitted[0].words()
@@ -207,28 +205,14 @@ def _submission(client, options, submitted, folder, array):
     # Of a job that submits jobs.
     environment.pop("CARMA_ARRAY_INDEX", None)
     environment[calls.FOLDER_VARIABLE] = str(folder)
-    may_checkpoint = options.pop("checkpoint", False) or hasattr(submitted[0].function, "checkpoint")
-    options["time_limit"] = _seconds(options.get("time_limit"))
+    options["checkpoint"] = options.get("checkpoint", False) or hasattr(submitted[0].function, "checkpoint")
     options["name"] = options.get("name") or words[0].rpartition(".")[2].strip("<>")
     if not array:
         options.pop("at_most", None)
-    job = client._request([sys.executable, PROGRAM, *words], environment=environment, **options)
-    job["may_checkpoint"] = may_checkpoint
+    job = job_request([sys.executable, PROGRAM, *words], environment=environment, **options)
     return {"job": job, "array": list(range(len(submitted)))} if array else {"job": job}
 
 
-_OPTIONS = frozenset(
-    "name gpus memory cpus host_memory time_limit exclusive mode priority after retries directory environment checkpoint at_most".split()
-)
-
-
-def _seconds(limit):
-    """Seconds, of a number, a timedelta, or a text such as "90min"."""
-    if limit is None or isinstance(limit, (int, float)):
-        return limit
-    if isinstance(limit, datetime.timedelta):
-        return limit.total_seconds()
-    written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(limit))
-    if not written or written[2] not in _SECONDS:
-        raise ValueError(f"{limit!r} is no time limit: write 2h, 90min, or a number of seconds")
-    return float(written[1]) * _SECONDS[written[2]]
+#: What an executor decides itself: it waits for its jobs, collects what they print, and runs them by its own Python.
+_NOT_FOR_CALLS = frozenset("command hold output error conda venv image engine snapshot dry_run".split())
+_OPTIONS = frozenset(inspect.signature(job_request).parameters) - _NOT_FOR_CALLS

@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 import carma
-from carma import calls, executor
+from carma import calls, executor, request
 from carma.client import Problem
 from tests import calls_for_jobs as functions
 from tests.emulated import PACKAGE, EmulatedTest
@@ -65,12 +65,12 @@ class Calls(unittest.TestCase):
 
     def test_options(self) -> None:
         with mock.patch.object(executor, "Client"):
-            with self.assertRaisesRegex(TypeError, "no option memroy: there are after, at_most"):
+            with self.assertRaisesRegex(TypeError, "no option memroy: there are after, after_any, at_most"):
                 carma.Executor(memroy="3GiB")
-        written = [executor._seconds(limit) for limit in (None, 90, "90min", "2h", datetime.timedelta(days=1))]
+        written = [request.seconds(limit) for limit in (None, 90, "90min", "2h", datetime.timedelta(days=1))]
         self.assertEqual([None, 90, 5400, 7200, 86400], written)
         with self.assertRaisesRegex(ValueError, "'soon' is no time limit"):
-            executor._seconds("soon")
+            request.seconds("soon")
 
 
 class Jobs(EmulatedTest):

@@ -59,6 +59,7 @@ test("reserved and used memory are two columns, run time and total time too, wit
     .waitFor();
   for (const name of ["Run time", "Total time"]) await session.page.locator(".fact dt").getByText(name, { exact: true }).waitFor();
   await session.page.locator("figure", { hasText: "Memory of this job" }).locator("path.curve").first().waitFor({ state: "attached" });
+  await session.page.locator("figure", { hasText: "by this job (its part)" }).locator("path.curve").first().waitFor({ state: "attached" });
   await session.end();
 });
 

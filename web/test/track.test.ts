@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GpuStay, GpuTimeline, RecentSamples } from "../src/api/schema";
 import { heightAt, packed, reservedSteps, stacked } from "../src/lib/stack";
-import { fromSamples, fromTimeline, meanOver, runs, type Track } from "../src/lib/track";
+import { fromSamples, fromSpans, fromTimeline, meanOver, runs, type Track } from "../src/lib/track";
 
 const stay = (job: number, launched: number, ended: number | null, reserved = 100): GpuStay => ({
   attempt: { job, number: 1 },
@@ -174,4 +174,12 @@ test("bars that overlap get rows of their own", () => {
       [3, 0],
     ],
   );
+});
+
+test("spans are drawn in their middle, and the last only as far as it has come", () => {
+  const utilisation = { smact: [0.5, null, 0.25], drama: [] };
+  const track = fromSpans({ attempt: { job: 1, number: 1 }, device: "s0/gpu0", since: 1000, span: 10, utilisation }, 23_000);
+  assert.deepEqual(track.at, [6000, 16_000, 22_000]);
+  assert.deepEqual(track.utilisation.smact, [0.5, null, 0.25]);
+  assert.deepEqual(fromSpans({ attempt: { job: 1, number: 1 }, device: "s0/gpu0", since: 0, span: 5, utilisation: {} }, 9).at, []);
 });

@@ -1,6 +1,6 @@
 //! Measurements of GPUs over time.
 
-use carma_core::{DeviceId, MiB, Utilisation, Watts};
+use carma_core::{AttemptId, DeviceId, MiB, Seconds, Utilisation, UtilisationOverTime, Watts};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -30,4 +30,19 @@ pub struct MemoryStep {
     pub at: UnixMillis,
     /// The memory.
     pub memory: MiB,
+}
+
+/// How busy an attempt kept a GPU over time: its part of the GPU's utilisation, as means of equal spans.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AttemptUtilisation {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The GPU.
+    pub device: DeviceId,
+    /// When the first span begins.
+    pub since: UnixMillis,
+    /// The length of a span. It grows with the attempt, so that there are at most 120.
+    pub span: Seconds,
+    /// A column per metric, to three decimals. A span without samples is unset.
+    pub utilisation: UtilisationOverTime,
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::catalogue::Catalogue;
 use crate::hardware::{ServerGroup, Servers};
+use crate::origin::Origin;
 use crate::simulation::Run;
 use crate::summary::RunSummary;
 use crate::trace::Trace;
@@ -97,6 +98,8 @@ pub struct Comparison {
     pub curves: Vec<Curve>,
     /// Notes for the reader on how to interpret the results.
     pub caveats: Vec<String>,
+    /// How to make it again.
+    pub origin: Origin,
 }
 
 /// One row of the table: means over seeds, relative to exclusive's means.

@@ -184,7 +184,7 @@ impl Cli {
             Command::Trace(command) => trace::run(&command, output),
             Command::Catalogue(command) => catalogue::run(&command, output),
             Command::Gpus(arguments) => gpus::run(&arguments, output),
-            Command::Doctor(arguments) => doctor::run(&arguments, output),
+            Command::Doctor(arguments) => return doctor::run(&arguments, output),
             Command::Mig(command) => mig::run(&command, output),
             Command::Mps(command) => mps::run(&command, output),
             Command::Emu(arguments) => emu::run(&arguments, output),

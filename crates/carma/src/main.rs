@@ -21,6 +21,7 @@ mod manual;
 mod mig;
 mod mps;
 mod notify;
+mod origin;
 mod policies;
 mod pool;
 mod profile;

@@ -403,6 +403,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{job}/utilisation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How busy a job's attempts kept their GPUs over time: its part of each GPU's utilisation. */
+        get: operations["utilisation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job}/wait": {
         parameters: {
             query?: never;
@@ -715,6 +732,23 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description Names of users and groups, by number. */
+        AccountNames: {
+            /**
+             * @description Of groups.
+             * @default {}
+             */
+            groups?: {
+                [key: string]: string;
+            };
+            /**
+             * @description Of users.
+             * @default {}
+             */
+            users?: {
+                [key: string]: string;
+            };
+        };
         /** @description A job that an action failed on. */
         ActionFailure: {
             /** @description The job. */
@@ -835,6 +869,19 @@ export interface components {
              */
             number: number;
         };
+        /** @description How busy an attempt kept a GPU over time: its part of the GPU's utilisation, as means of equal spans. */
+        AttemptUtilisation: {
+            /** @description The attempt. */
+            attempt: components["schemas"]["AttemptId"];
+            /** @description The GPU. */
+            device: components["schemas"]["DeviceId"];
+            /** @description When the first span begins. */
+            since: components["schemas"]["UnixMillis"];
+            /** @description The length of a span. It grows with the attempt, so that there are at most 120. */
+            span: components["schemas"]["Seconds"];
+            /** @description A column per metric, to three decimals. A span without samples is unset. */
+            utilisation: components["schemas"]["UtilisationOverTime"];
+        };
         BTreeMap: {
             [key: string]: "default" | {
                 /** @description The preset of this name: its value differs from the default. */
@@ -916,6 +963,8 @@ export interface components {
             manager: {
                 [key: string]: unknown;
             };
+            /** @description Names of the users and groups in the settings. */
+            names?: components["schemas"]["AccountNames"];
             /** @description All settings of decisions. */
             rules: components["schemas"]["Settings"];
             /** @description Where the value of each key comes from: `admission.margin`. */
@@ -2515,6 +2564,32 @@ export interface components {
             /** @description The name of its user. */
             user: string;
         };
+        /** @description What a user's running jobs use, and how much they may use at once. An unset limit does not limit. */
+        QuotaDetail: {
+            /**
+             * Format: int32
+             * @description GPUs that they hold. A shared GPU counts once for each of them.
+             */
+            gpus: number;
+            /**
+             * Format: int32
+             * @description Maximum number of these.
+             */
+            gpus_limit?: number | null;
+            /**
+             * Format: int32
+             * @description Running jobs.
+             */
+            jobs: number;
+            /**
+             * Format: int32
+             * @description Maximum number of running jobs.
+             */
+            jobs_limit?: number | null;
+            /** @description GPU memory that is reserved for them. */
+            memory: components["schemas"]["MiB"];
+            memory_limit?: null | components["schemas"]["MiB"];
+        };
         /** @description The last samples of a GPU, as columns of the same length. */
         RecentSamples: {
             /** @description The time of the sample. */
@@ -3208,6 +3283,8 @@ export interface components {
         };
         /** @description A user's jobs, use of GPUs and fair share. */
         UserUsage: components["schemas"]["UserSummary"] & {
+            /** @description The quota. */
+            quota: components["schemas"]["QuotaDetail"];
             /** @description The fair share, in each group of the user; empty without fair share. */
             shares: components["schemas"]["ShareRow"][];
         };
@@ -3411,6 +3488,7 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AccountNames = components['schemas']['AccountNames'];
 export type ActionFailure = components['schemas']['ActionFailure'];
 export type ActionResult = components['schemas']['ActionResult'];
 export type Activation = components['schemas']['Activation'];
@@ -3422,6 +3500,7 @@ export type ArrayPlace = components['schemas']['ArrayPlace'];
 export type ArraySummary = components['schemas']['ArraySummary'];
 export type AttemptDetail = components['schemas']['AttemptDetail'];
 export type AttemptId = components['schemas']['AttemptId'];
+export type AttemptUtilisation = components['schemas']['AttemptUtilisation'];
 export type BTreeMap = components['schemas']['BTreeMap'];
 export type Blame = components['schemas']['Blame'];
 export type Borrowing = components['schemas']['Borrowing'];
@@ -3523,6 +3602,7 @@ export type Priority = components['schemas']['Priority'];
 export type ProblemKind = components['schemas']['ProblemKind'];
 export type Queue = components['schemas']['Queue'];
 export type QueueRow = components['schemas']['QueueRow'];
+export type QuotaDetail = components['schemas']['QuotaDetail'];
 export type RecentSamples = components['schemas']['RecentSamples'];
 export type RecentTenant = components['schemas']['RecentTenant'];
 export type Reloaded = components['schemas']['Reloaded'];
@@ -4478,6 +4558,42 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description An error. Nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The kind. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    utilisation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttemptUtilisation"][];
+                };
             };
             /** @description An error. Nothing was changed. */
             default: {

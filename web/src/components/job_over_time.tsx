@@ -1,12 +1,13 @@
-// A job's memory, and the utilisation of its GPU, over time: for one attempt on one GPU.
+// A job's memory and utilisation, and the utilisation of its GPU, over time: for one attempt on one GPU.
 
 import { scaleLinear } from "d3-scale";
 import { curveStepAfter, line } from "d3-shape";
 import { useState } from "preact/hooks";
-import type { AttemptDetail, AttemptId, GpuStay, JobDetail } from "../api/schema";
+import { get } from "../api/client";
+import type { AttemptDetail, AttemptId, AttemptUtilisation, GpuStay, JobDetail } from "../api/schema";
 import { deviceName, memory } from "../lib/format";
 import { exactly } from "../lib/time";
-import type { Column } from "../lib/track";
+import { type Column, fromSpans } from "../lib/track";
 import { useJobColour } from "../live/colours";
 import { type GpuHistory, loadGpuHistory, RECENT } from "../live/gpus";
 import { useLive } from "../live/use_live";
@@ -65,9 +66,16 @@ export function JobOverTime({ job }: { job: JobDetail }) {
 
 function PartOverTime({ part: { attempt, device, key } }: { part: Part }) {
   const { launched, ended } = attempt;
-  const load = (signal: AbortSignal) => loadGpuHistory(device, launched, ended ?? undefined, signal);
+  const { job, number } = attempt.attempt;
+  const load = async (signal: AbortSignal) => {
+    const [history, all] = await Promise.all([
+      loadGpuHistory(device, launched, ended ?? undefined, signal),
+      get("/v1/jobs/{job}/utilisation", { path: { job }, signal }),
+    ]);
+    return { history, own: all.find(one => one.device === device && one.attempt.number === number) };
+  };
   const live = useLive(load, ended ? [] : ["gpus"], `${key} ${ended ?? ""}`, 5000);
-  return <Loaded live={live}>{history => <Charts history={history} attempt={attempt.attempt} />}</Loaded>;
+  return <Loaded live={live}>{({ history, own }) => <Charts history={history} own={own} attempt={attempt.attempt} />}</Loaded>;
 }
 
 const isAttempt = (attempt: AttemptId) => (other: { attempt: AttemptId }) =>
@@ -107,7 +115,7 @@ function StepCurve({ at, values, plane, colour }: { at: number[]; values: Column
   return <path class="curve" style={{ stroke: colour }} d={path(at.map((_, index) => index)) ?? ""} />;
 }
 
-function Charts({ history, attempt }: { history: GpuHistory; attempt: AttemptId }) {
+function Charts({ history, own, attempt }: { history: GpuHistory; own: AttemptUtilisation | undefined; attempt: AttemptId }) {
   const { track, stays, since, until } = history;
   const stay = stays.find(isAttempt(attempt));
   const colour = useJobColour()(attempt.job) ?? "var(--neutral)";
@@ -141,6 +149,9 @@ function Charts({ history, attempt }: { history: GpuHistory; attempt: AttemptId 
           </>
         )}
       />
+      {own && (
+        <UtilisationChart track={fromSpans(own, until)} since={since} until={until} title="Utilisation of the GPU by this job (its part)" />
+      )}
       <UtilisationChart track={track} since={since} until={until} title="Utilisation of the GPU, all jobs on it" />
     </div>
   );

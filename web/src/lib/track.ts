@@ -1,6 +1,6 @@
 // Samples of a GPU over time, in columns: those of the last minutes, or means by the minute.
 
-import type { AttemptId, GpuStay, GpuTimeline, Metric, RecentSamples } from "../api/schema";
+import type { AttemptId, AttemptUtilisation, GpuStay, GpuTimeline, Metric, RecentSamples } from "../api/schema";
 
 /** Values by metric; the manager's status lists the metrics. */
 export type PerMetric<T> = Partial<Record<Metric, T>>;
@@ -100,6 +100,17 @@ export function fromTimeline({ minutes, stays }: GpuTimeline, points: number): T
   const chosen = taken.map(index => starts[index] ?? 0);
   const tenants = stays.map(stay => ({ attempt: stay.attempt, memory: chosen.map(start => meanOver(stay, start, start + MINUTE)) }));
   return { ...columns, tenants };
+}
+
+/** From means of equal spans: each at the middle of its span. The last may have begun only. */
+export function fromSpans({ since, span, utilisation }: AttemptUtilisation, until: number): Track {
+  const length = span * 1000;
+  const spans = Math.max(0, ...Object.values(utilisation).map(column => column?.length ?? 0));
+  const at = Array.from({ length: spans }, (_, place) => {
+    const begins = since + place * length;
+    return (begins + Math.max(begins, Math.min(begins + length, until))) / 2;
+  });
+  return { at, memory: [], utilisation, power: [], tenants: [] };
 }
 
 /** Runs of points without a gap: there are no samples while the manager is away. */

@@ -1,12 +1,12 @@
-// A user: jobs, GPU-hours, energy, fair share.
+// A user: jobs, GPU-hours, energy, quota, fair share.
 
 import { get } from "../api/client";
-import type { ShareRow, UserSummary } from "../api/schema";
+import type { QuotaDetail, ShareRow, UserSummary } from "../api/schema";
 import { Choices } from "../components/choices";
 import { EnergyBars } from "../components/energy_bars";
 import { Counts } from "../components/job_cell";
 import { Fact, Loaded, Pending } from "../components/marks";
-import { energy, figures, gpuHours } from "../lib/format";
+import { energy, figures, gpuHours, memory } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { SPANS, type Span, spanOf, startOf } from "../lib/spans";
 import { minutesAhead } from "../lib/time";
@@ -19,35 +19,39 @@ import { loadQueue, Parts, partsOf } from "./queue";
 
 const SHOWN = 100;
 
-/** Sums of a period, and the fair share. */
+/** Sums of a period, the quota, and the fair share. */
 async function loadUsage(user: number, span: Span, signal: AbortSignal) {
   const since = startOf(span, await managerTime());
   const period = since === undefined ? {} : { since };
-  const [[summary], days, shares] = await Promise.all([
-    get("/v1/users", { query: { user, ...period }, signal }),
+  const [usage, days] = await Promise.all([
+    get("/v1/users/{user}", { path: { user }, query: period, signal }),
     get("/v1/energy", { query: { by: "day", ahead: minutesAhead(), user, ...period }, signal }),
-    get("/v1/shares", { signal }),
   ]);
-  return { summary, days: days.sums, share: shares.find(({ uid }) => uid === user) };
+  return { usage, days: days.sums };
 }
 
 export function UserPage({ argument }: { argument: string }) {
   const user = Number(argument);
   const { query } = useObservable(route);
   const span = spanOf(query.get("span"));
-  const usage = useLive(signal => loadUsage(user, span, signal), ["jobs"], `${user} ${span}`, 5000);
+  const live = useLive(signal => loadUsage(user, span, signal), ["jobs"], `${user} ${span}`, 5000);
   const queue = useLive(signal => loadQueue({ each: SHOWN, user }, signal), ["jobs"], argument);
   return (
     <>
-      <h1>User {usage.data?.summary?.name ?? argument}</h1>
+      <h1>User {live.data?.usage.name ?? argument}</h1>
       <div class="filters">
         <Choices label="Period" options={SPANS} chosen={span} choose={chosen => setQuery({ span: chosen })} />
       </div>
-      <Loaded live={usage}>
-        {({ summary, days, share }) => (
+      <Loaded live={live}>
+        {({ usage, days }) => (
           <>
-            {summary ? <Sums summary={summary} /> : <p class="quiet">This user has no jobs in this period.</p>}
-            <FairShare share={share} />
+            {Object.values(usage.jobs).some(count => count > 0) ? (
+              <Sums summary={usage} />
+            ) : (
+              <p class="quiet">This user has no jobs in this period.</p>
+            )}
+            <Quota quota={usage.quota} />
+            <FairShare shares={usage.shares} />
             {days.length > 1 && <EnergyBars sums={days.toReversed()} />}
           </>
         )}
@@ -79,21 +83,47 @@ function Sums({ summary: { jobs, gpu_time: time, energy: joules } }: { summary: 
   );
 }
 
-function FairShare({ share }: { share: ShareRow | undefined }) {
+/** What running jobs use of the quota; what is not limited is not listed. */
+function Quota({ quota }: { quota: QuotaDetail }) {
+  const parts = [
+    { name: "Running jobs", used: `${quota.jobs}`, limit: quota.jobs_limit, text: `${quota.jobs_limit}` },
+    { name: "GPUs (a shared GPU counts for each job)", used: `${quota.gpus}`, limit: quota.gpus_limit, text: `${quota.gpus_limit}` },
+    { name: "Reserved GPU memory", used: memory(quota.memory), limit: quota.memory_limit, text: memory(quota.memory_limit) },
+  ].filter(({ limit }) => limit !== null && limit !== undefined);
+  return (
+    <section aria-labelledby="quota-title">
+      <h2 id="quota-title">Quota</h2>
+      {parts.length > 0 ? (
+        <dl class="facts">
+          {parts.map(({ name, used, text }) => (
+            <Fact key={name} name={name}>
+              {used} of {text}
+            </Fact>
+          ))}
+        </dl>
+      ) : (
+        <p class="quiet">This user has no quota.</p>
+      )}
+    </section>
+  );
+}
+
+/** The fair share, in each group of the user. */
+function FairShare({ shares }: { shares: readonly ShareRow[] }) {
   return (
     <section aria-labelledby="share-title">
       <h2 id="share-title">Fair share</h2>
-      {share ? (
-        <dl class="facts">
+      {shares.length === 0 && <p class="quiet">Fair share is off, or this user has not used GPUs yet.</p>}
+      {shares.map(share => (
+        <dl class="facts" key={share.gid}>
+          <Fact name="Group">{share.group}</Fact>
           <Fact name="Share of the user">{figures(share.share)}</Fact>
           <Fact name="Share of the group">{figures(share.group_share)}</Fact>
           <Fact name="Recent GPU-hours (older ones count less)">{gpuHours(share.gpu_seconds)}</Fact>
           <Fact name="GPUs in use now">{figures(share.gpus)}</Fact>
           <Fact name="GPU-hours per share (lowest starts first)">{gpuHours(share.usage_per_share)}</Fact>
         </dl>
-      ) : (
-        <p class="quiet">Fair share is off, or this user has not used GPUs yet.</p>
-      )}
+      ))}
     </section>
   );
 }

@@ -3,6 +3,7 @@
 //! Each section is declared once, with type, range, defaults and documentation of its keys (`section!`), here or in the
 //! module that it is about.
 
+mod account;
 mod admission;
 mod correction;
 mod enforce;

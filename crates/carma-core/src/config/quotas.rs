@@ -6,6 +6,7 @@ use std::ops::{Add, Sub};
 
 use serde::{Deserialize, Serialize};
 
+use super::account;
 use crate::job::Placement;
 use crate::keys::{Checker, KeyInfo, Kind, Setting, ZeroIsNone};
 use crate::units::MiB;
@@ -33,7 +34,8 @@ const MOST_MEMORY: f64 = 1_073_741_824.0;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserQuotaSettings {
-    /// The user's number.
+    /// The user's number. A file may have the name as `user`.
+    #[serde(deserialize_with = "account::number")]
     pub uid: u32,
     /// Maximum number of running jobs; 0: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +83,7 @@ impl QuotaConfig {
 impl Setting for UserQuotas {
     type Written = Vec<UserQuotaSettings>;
     type Value = Self;
-    const KIND: Kind = Kind::Other("a list of { uid = 1000, jobs = 20, gpus = 8, memory = 160000 }");
+    const KIND: Kind = Kind::Other("a list of { user = \"ada\", jobs = 20, gpus = 8, memory = 160000 }");
 
     fn read(written: &Vec<UserQuotaSettings>, _: Option<&Self>, _: &KeyInfo, check: &mut Checker) -> Option<Self> {
         let mut users = BTreeMap::new();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::account;
 use crate::keys::{Checker, KeyInfo, Kind, Setting};
 use crate::{GroupId, UserId};
 
@@ -11,11 +12,11 @@ use crate::{GroupId, UserId};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShareSettings {
-    /// The user's number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The user's number. A file may have the name as `user`.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "account::optional_number")]
     pub uid: Option<u32>,
-    /// The group's number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The group's number. A file may have the name as `group`.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "account::optional_number")]
     pub gid: Option<u32>,
     /// The share; others have 1.
     pub share: f64,
@@ -45,7 +46,7 @@ impl Shares {
 impl Setting for Shares {
     type Written = Vec<ShareSettings>;
     type Value = Self;
-    const KIND: Kind = Kind::Other("a list of { uid = 1000, share = 2 } or { gid = 100, share = 2 }");
+    const KIND: Kind = Kind::Other("a list of { user = \"ada\", share = 2 } or { group = \"vision\", share = 2 }");
 
     fn read(written: &Vec<ShareSettings>, _: Option<&Self>, _: &KeyInfo, check: &mut Checker) -> Option<Self> {
         let mut shares = Self::default();
@@ -57,7 +58,7 @@ impl Setting for Shares {
                 (Some(user), None) => drop(shares.users.insert(UserId(*user), *share)),
                 (None, Some(group)) => drop(shares.groups.insert(GroupId(*group), *share)),
                 (Some(uid), Some(gid)) => check.refuse_item(index, "uid", format!("{uid} with gid {gid}"), "one of them"),
-                (None, None) => check.refuse_item(index, "uid", "nothing", "a uid or gid"),
+                (None, None) => check.refuse_item(index, "uid", "nothing", "a user or a group"),
             }
         }
         Some(shares)

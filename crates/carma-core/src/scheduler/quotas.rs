@@ -1,8 +1,11 @@
 //! Turns within users' quotas: taken before a job is queued, given back when others end.
 
+use std::collections::BTreeSet;
+
 use super::Scheduler;
 use crate::admission::Demand;
-use crate::config::{OverQuota, QuotaUse};
+use crate::config::{OverQuota, Quota, QuotaUse};
+use crate::fleet::Server;
 use crate::job::{Job, JobSpec};
 use crate::queue::{Lane, Place, Quotas};
 use crate::units::Time;
@@ -58,6 +61,15 @@ impl Scheduler {
             return self.beyond_quota(job, now);
         }
         self.quotas.objection(job, &self.config.quotas.of(job.spec.user))
+    }
+
+    /// What a user may use at once, and what the user's running jobs use.
+    pub fn quota(&self, user: UserId) -> (Quota, QuotaUse) {
+        let running: BTreeSet<JobId> = self.fleet.servers().iter().flat_map(Server::attempts).map(|attempt| attempt.job).collect();
+        let own = running.iter().filter_map(|job| self.jobs.get(job)).filter(|job| job.spec.user == user);
+        let active = own.filter_map(|job| job.state.active());
+        let used = active.fold(QuotaUse::default(), |used, active| used + QuotaUse::of(&active.placement));
+        (self.config.quotas.of(user), used)
     }
 
     /// Counts what a job that runs takes.

@@ -17,7 +17,7 @@
 //!  GET  /v1/what-if                 WhatIfQuery -> WhatIf         GET  /metrics       (Prometheus)
 //!  POST /v1/notifications/test      [ChannelTest]                 GET  /v1/shares     [ShareRow]
 //!  GET  /v1/policies                PolicyList                    GET  /v1/servers    [ServerDetail]
-//!  GET  /v1/users/{user}            UsageQuery -> UserUsage
+//!  GET  /v1/users/{user}            UsageQuery -> UserUsage       GET  /v1/jobs/{job}/utilisation  [AttemptUtilisation]
 //!  GET, POST /v1/pools              [PoolDetail], NewPool         POST /v1/pools/{pool}, /v1/pools/{pool}/test
 //!  GET  /v1/arrays                  ArrayQuery -> [ArraySummary]  GET  /v1/users      UserQuery -> [UserSummary]
 //! ```
@@ -48,7 +48,7 @@ pub use crate::last_errors::LoggedError;
 pub use crate::notification::{Channel, ChannelTest, Notification, NotifiedEvent, Occasion};
 pub use crate::request::{ArrayPlace, JobChange, JobRequest, Parameter, Submission};
 pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, JobCounts, JobSummary, UserSummary};
-pub use crate::samples::MemoryStep;
+pub use crate::samples::{AttemptUtilisation, MemoryStep};
 pub use action::*;
 pub use cluster::{NewPool, PoolChange, PoolDetail, PoolTest, ServerDetail};
 pub use counts::*;

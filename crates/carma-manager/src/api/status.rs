@@ -6,7 +6,7 @@ use carma_core::{JobId, Metric, MetricFacts, Seconds, Settings, Shown};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::configuration::{ManagerSettings, Sources};
+use crate::configuration::{AccountNames, ManagerSettings, Sources};
 use crate::last_errors::LoggedError;
 use crate::phase::Phase;
 use crate::request::ArrayPlace;
@@ -184,6 +184,9 @@ pub struct ConfigurationDetail {
     /// Where the value of each key comes from: `admission.margin`.
     #[serde(default)]
     pub sources: Sources,
+    /// Names of the users and groups in the settings.
+    #[serde(default)]
+    pub names: AccountNames,
 }
 
 /// The result of a reload: the settings of decisions are in force.

@@ -20,10 +20,10 @@ use super::events::Events;
 use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
-    ActionResult, ChannelTest, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobAction,
-    JobDetail, JobSummary, LogQuery, MAX_ROWS, Me, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery, RecentQuery,
-    RecentSamples, Reloaded, Resubmission, SampleQuery, ServerDetail, ShareRow, Shutdown, Status, Submission, Submitted, UsageQuery,
-    UserUsage, WaitQuery, WhatIf, WhatIfQuery, Why,
+    ActionResult, AttemptUtilisation, ChannelTest, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline,
+    HistoryQuery, JobAction, JobDetail, JobSummary, LogQuery, MAX_ROWS, Me, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue,
+    QueueQuery, RecentQuery, RecentSamples, Reloaded, Resubmission, SampleQuery, ServerDetail, ShareRow, Shutdown, Status, Submission,
+    Submitted, UsageQuery, UserUsage, WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::contact::{self, Contact};
 use crate::places::Places;
@@ -130,6 +130,11 @@ impl Client {
     /// Everything about a job: `12`, `12_3`, `last` or `@name`.
     pub fn job(&mut self, job: &str) -> Answer<JobDetail> {
         self.get(&job_path(job, ""))
+    }
+
+    /// How busy a job kept its GPUs over time.
+    pub fn utilisation(&mut self, job: &str) -> Answer<Vec<AttemptUtilisation>> {
+        self.get(&job_path(job, "/utilisation"))
     }
 
     /// Why a job waits.

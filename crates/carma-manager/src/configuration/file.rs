@@ -54,6 +54,8 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn read(&mut self, table: &DeTable<'t>) -> Configuration {
+        let (table, unknown_names) = accounts::with_numbers(table);
+        let table = &table;
         let known: Vec<KeyInfo> = Settings::KEYS.iter().cloned().chain([MANAGER]).collect();
         let mut fitting = self.fitting_keys(table, &known, &mut Vec::new());
         let manager = fitting.remove("manager");
@@ -66,7 +68,9 @@ impl<'t> Reader<'t> {
             errors.0.iter().for_each(|error| self.report(&locate(&error.key, table), error.to_string()));
         }
         let unknown = accounts::unknown(&rules, &written);
-        let warnings = unknown.into_iter().map(|(key, text)| self.mistake(&locate(&key, table), text)).collect();
+        let unknown = unknown.into_iter().map(|(key, text)| (locate(&key, table), text));
+        let mut warnings: Vec<Mistake> = unknown_names.into_iter().chain(unknown).map(|(span, text)| self.mistake(&span, text)).collect();
+        warnings.sort();
         Configuration { rules, manager, given: std::mem::take(&mut self.given), warnings }
     }
 
@@ -242,6 +246,28 @@ listen = "0.0.0.0:7070"
         assert_eq!(read.given["gate.timeout"], Source::Line(4));
         let twice = mistakes("[gate]\npatience = 7\ntimeout = 8\n");
         assert_eq!(twice, ["3: patience is the former name of timeout: give one of them"]);
+    }
+
+    #[test]
+    fn names_of_users_and_groups_become_numbers() {
+        let text = "[[quotas.users]]\nuser = \"root\"\ngpus = 2\n[queue]\nfair_share = true\nshares = [\n    { user = \"root\", share = 2 },\n    { group = \"root\", share = 3 },\n    { gid = \"0\", share = 3 },\n]\n";
+        let read = read(text).unwrap();
+        let uid: Vec<u32> = read.rules.quotas.unwrap().users.unwrap().iter().map(|own| own.uid).collect();
+        let shares: Vec<_> = read.rules.queue.unwrap().shares.unwrap().iter().map(|share| (share.uid, share.gid)).collect();
+        assert_eq!((uid, shares, read.warnings), (vec![0], vec![(Some(0), None), (None, Some(0)), (None, Some(0))], Vec::new()));
+    }
+
+    #[test]
+    fn an_unknown_name_is_a_warning_and_mistakes_behind_it_keep_their_lines() {
+        let list = |last: &str| {
+            format!("[queue]\nshares = [\n    {{ user = \"no such user\", share = 2 }},\n    {{ group = \"root\", share = {last} }},\n]\n")
+        };
+        let good = read(&list("3")).unwrap();
+        let warnings: Vec<String> = good.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(warnings, ["3: queue.shares[0].user: this host has no user \"no such user\": the entry has no effect"]);
+        assert_eq!(good.rules.queue.unwrap().shares.unwrap().len(), 1);
+        assert!(mistakes(&list("0"))[0].starts_with("4: "), "{:?}", mistakes(&list("0")));
+        assert!(mistakes("[[quotas.users]]\nuser = \"root\"\nuid = 0\n")[0].contains("user"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod file;
 mod sections;
 mod source;
 
+pub use accounts::AccountNames;
 pub use file::Mistake;
 pub use sections::*;
 pub use source::{Source, Sources, sources};

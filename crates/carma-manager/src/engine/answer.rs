@@ -2,12 +2,13 @@
 
 use carma_core::{Event, Settings};
 
+use super::accounting::over_time;
 use super::decide::{Effect, Reply};
 use super::question::{ClusterQuestion, Question, Unfinished};
 use super::refusal::{TAKEN_OVER, refused, unavailable};
 use super::state::{Condition, EngineState};
 use super::views::View;
-use crate::api::{Notification, Problem, Shutdown};
+use crate::api::{Notification, Problem, QuotaDetail, Shutdown};
 use crate::configuration::{Configuration, Sources};
 use crate::host_gpus::LOCAL_SERVER;
 use crate::store::Change;
@@ -45,10 +46,17 @@ impl EngineState {
                 let shares = self.decisions.scheduler().shares(self.decisions.now());
                 drop(reply.send(Ok(shares.into_iter().map(Into::into).collect())));
             }
+            Question::Quota { user, reply } => {
+                let (quota, used) = self.decisions.scheduler().quota(user);
+                drop(reply.send(Ok(QuotaDetail::new(quota, used))));
+            }
             Question::Unfinished { job, reply } => {
                 let attempt = self.decisions.job(job).and_then(|job| job.state.active()).map(|active| active.attempt);
                 let so_far = attempt.map(|attempt| self.accounting.so_far(attempt));
-                drop(reply.send(Ok(Unfinished { so_far, prediction: self.view().prediction_for(job) })));
+                let (now, wall) = (self.decisions.now(), self.decisions.wall());
+                let over_time =
+                    attempt.zip(so_far.as_ref()).map(|(attempt, so_far)| over_time(attempt, so_far, now, wall)).unwrap_or_default();
+                drop(reply.send(Ok(Unfinished { so_far, over_time, prediction: self.view().prediction_for(job) })));
             }
             Question::Status { reply } => drop(reply.send(Ok(self.view().status()))),
             Question::Facts { reply } => drop(reply.send(Ok(self.view().facts()))),

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
-use carma_core::{AttemptId, DeviceId, JobId, Settings};
+use carma_core::{AttemptId, DeviceId, JobId, Settings, UserId};
 use tokio::sync::{broadcast, oneshot};
 
 use super::accounting::recent::{Recent, SampleFilter};
@@ -18,7 +18,7 @@ use super::task::Task;
 use crate::agents::AgentExecutor;
 use crate::api::{
     ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Problem,
-    ProblemKind, Queue, QueueQuery, RecentSamples, ServerDetail, ShareRow, Shutdown, Status, Submitted, Update, Why,
+    ProblemKind, Queue, QueueQuery, QuotaDetail, RecentSamples, ServerDetail, ShareRow, Shutdown, Status, Submitted, Update, Why,
 };
 use crate::cluster::PoolName;
 use crate::configuration::Sources;
@@ -94,6 +94,11 @@ impl Handle {
     /// The users' fair shares.
     pub async fn shares(&self) -> Result<Vec<ShareRow>, Problem> {
         self.ask(|reply| Question::Shares { reply }).await
+    }
+
+    /// What a user may use at once, and what the user's running jobs use.
+    pub async fn quota(&self, user: UserId) -> Result<QuotaDetail, Problem> {
+        self.ask(|reply| Question::Quota { user, reply }).await
     }
 
     /// The manager's wall clock, which dates everything it reports.

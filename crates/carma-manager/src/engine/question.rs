@@ -1,11 +1,11 @@
 //! Questions to the engine, each with the channel of its answer.
 
-use carma_core::{DeviceId, JobId, Settings};
+use carma_core::{DeviceId, JobId, Settings, UserId};
 
 use super::decide::Reply;
 use crate::api::{
-    ChannelTest, Forecast, GpuDetail, JobPrediction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue, QueueQuery,
-    ServerDetail, ShareRow, Shutdown, Status, Submitted, Why,
+    AttemptUtilisation, ChannelTest, Forecast, GpuDetail, JobPrediction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue,
+    QueueQuery, QuotaDetail, ServerDetail, ShareRow, Shutdown, Status, Submitted, Why,
 };
 use crate::cluster::PoolName;
 use crate::configuration::Sources;
@@ -20,6 +20,8 @@ use crate::submission_key::SubmissionKey;
 pub(crate) struct Unfinished {
     /// The usage of its running attempt so far.
     pub(crate) so_far: Option<Measurement>,
+    /// The utilisation of its GPUs by that attempt so far.
+    pub(crate) over_time: Vec<AttemptUtilisation>,
     pub(crate) prediction: JobPrediction,
 }
 
@@ -34,6 +36,7 @@ pub(crate) enum Question {
     Queue { query: QueueQuery, reply: Reply<Queue> },
     Gpus { reply: Reply<Vec<GpuDetail>> },
     Shares { reply: Reply<Vec<ShareRow>> },
+    Quota { user: UserId, reply: Reply<QuotaDetail> },
     Unfinished { job: JobId, reply: Reply<Unfinished> },
     Status { reply: Reply<Status> },
     Facts { reply: Reply<Facts> },

@@ -118,6 +118,7 @@ impl EngineState {
         self.estimates.learn(&self.decisions, &self.reader, &lesson);
         let owner = self.jobs.owner(attempt.job).map(|owner| owner.name.as_str());
         tallies::count_end(&mut self.decisions, owner, attempt, &used.measurement, &judgement.verdict);
+        let over_time = used.over_time(attempt, self.decisions.now(), self.decisions.wall());
         let end = AttemptEnd {
             at: self.decisions.wall(),
             exit: leftovers.and_then(|leftovers| Some(leftovers.ended.as_ref()?.exit.clone())),
@@ -128,7 +129,7 @@ impl EngineState {
             log_bytes: leftovers.map_or(0, |leftovers| leftovers.log_bytes),
         };
         self.log_space.ended(attempt, end.log_bytes);
-        self.decisions.batch.changes.extend(used.last_steps(attempt));
+        self.decisions.batch.changes.extend(used.last_steps(attempt).chain(over_time));
         self.decisions.batch.changes.push(Change::AttemptEnded { attempt, end: Box::new(end) });
         let Judgement { verdict, reason, blame, .. } = judgement.clone();
         let text = format!("attempt {} ended: {reason}", attempt.number);

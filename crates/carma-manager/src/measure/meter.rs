@@ -114,7 +114,7 @@ impl DeviceMeter {
             usage.watched = usage.watched + span;
             usage.basis = usage.basis.max(basis);
             usage.peak_memory = usage.peak_memory.max(memory(occupant, sample));
-            usage.add(&sample.utilisation, weights[place] / all, span.min(MAX_SPAN));
+            usage.add(sample.at, &sample.utilisation, weights[place] / all, span.min(MAX_SPAN));
         }
     }
 

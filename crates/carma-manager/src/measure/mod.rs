@@ -7,6 +7,7 @@
 mod energy;
 mod measurement;
 mod meter;
+mod over_time;
 mod share;
 mod usage;
 mod usage_sample;
@@ -14,6 +15,7 @@ mod usage_sample;
 pub use energy::Millijoules;
 pub use measurement::Measurement;
 pub use meter::{DeviceEnergy, Meter};
+pub use over_time::OverTime;
 pub use share::Basis;
 pub use usage::{Level, Usage};
 pub use usage_sample::{GpuConsumer, Holder, UsageSample};

@@ -1,9 +1,10 @@
 //! The usage of one GPU by an attempt so far.
 
-use carma_core::{Fraction, Metric, MiB, PerMetric, Seconds, Utilisation, Watts};
+use carma_core::{Fraction, Metric, MiB, PerMetric, Seconds, Time, Utilisation, Watts};
 use serde::{Deserialize, Serialize};
 
 use super::energy::Millijoules;
+use super::over_time::OverTime;
 use super::share::Basis;
 
 /// The usage of a GPU by an attempt, measured or by its share.
@@ -19,6 +20,9 @@ pub struct Usage {
     /// Its part of SMACT in the last sample; unset if it was absent, or SMACT is unknown.
     #[serde(default)]
     pub smact_now: Option<Fraction>,
+    /// Its part of each metric over time.
+    #[serde(default)]
+    pub over_time: OverTime,
     /// Its part of the energy.
     pub energy: Millijoules,
     /// The least reliable basis of its shares.
@@ -61,7 +65,8 @@ impl Usage {
     }
 
     /// Adds its share of a GPU's activity in the time before a sample.
-    pub(super) fn add(&mut self, utilisation: &Utilisation, share: f64, span: Seconds) {
+    pub(super) fn add(&mut self, at: Time, utilisation: &Utilisation, share: f64, span: Seconds) {
+        self.over_time.add(at, utilisation, share);
         self.smact_now = utilisation[Metric::Smact].map(|smact| Fraction::clamped(smact.get() * share));
         for (metric, level) in self.levels.iter_mut() {
             level.add(utilisation[metric], share, span);

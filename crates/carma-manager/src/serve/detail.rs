@@ -36,7 +36,7 @@ pub(super) fn gone(job: JobId) -> Problem {
 }
 
 /// Builds the detail. What the engine has measured so far belongs to the last attempt.
-pub(super) fn detail(history: JobHistory, Unfinished { so_far, prediction }: Unfinished) -> JobDetail {
+pub(super) fn detail(history: JobHistory, Unfinished { so_far, prediction, .. }: Unfinished) -> JobDetail {
     let JobHistory { job: stored, reasons: JobReasons { held_by, cancelled, estimate }, attempts, events } = history;
     let job = stored.job;
     let mut so_far = so_far;

@@ -8,6 +8,7 @@ use super::change::{AttemptEnd, Change, Drained, StoredJob};
 use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
 use super::metrics::{self, COLUMNS};
+use super::over_time;
 use super::schema::{CLOCK, NEXT_JOB, NEXT_SERVER, NOT_NEEDED, NOTIFIED_THROUGH};
 use super::secrets;
 use super::submission_keys;
@@ -42,6 +43,7 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
              ON CONFLICT DO UPDATE SET memory = excluded.memory",
             params![attempt.job.0, attempt.number, Named(device), step.at, step.memory.0],
         ),
+        Change::UtilisationKept { utilisation, ended } => Ok(over_time::keep(connection, utilisation, *ended)?),
         Change::Tallied(Tallies(tallies)) => tallies.iter().try_for_each(|(tally, more)| to.tally(tally, *more)),
         Change::GpuDrained(Drained { device, since, reason }) => {
             let sql = "INSERT INTO drained (device, since, reason) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
@@ -250,7 +252,8 @@ impl Target<'_> {
         self.execute(
             "DELETE FROM memory_steps WHERE at < ?1 * 60000 AND (job, number) NOT IN (SELECT job, number FROM attempts WHERE ended IS NULL)",
             params![before],
-        )
+        )?;
+        Ok(over_time::delete(self.0, before)?)
     }
 
     fn tally(&self, tally: &Tally, more: f64) -> Result<(), ApplyError> {

@@ -13,7 +13,7 @@ use crate::event::NewEvent;
 use crate::judge::Blame;
 use crate::notification::{Channel, Notification};
 use crate::request::{JobRequest, Owner};
-use crate::samples::{MemoryStep, MinuteMean};
+use crate::samples::{AttemptUtilisation, MemoryStep, MinuteMean};
 use crate::submission::Template;
 use crate::submission_key::SubmissionKey;
 use crate::tally::Tallies;
@@ -75,6 +75,13 @@ pub enum Change {
         device: DeviceId,
         /// The new memory, and its time.
         step: MemoryStep,
+    },
+    /// How busy an attempt that ended kept a device over time. A deleted attempt is ignored.
+    UtilisationKept {
+        /// The utilisation.
+        utilisation: Box<AttemptUtilisation>,
+        /// When the attempt ended.
+        ended: UnixMillis,
     },
     /// Counters increased.
     Tallied(Tallies),

@@ -59,7 +59,7 @@ mod user_processes;
 mod watch;
 
 pub(crate) use cgroup::{Cgroup, remove_abandoned};
-pub use cgroup::{Enforced, GroupVersion, enforceable, prepare_own_group};
+pub use cgroup::{Enforced, GroupSupport, GroupVersion, enforceable, prepare_own_group};
 pub(crate) use checkpoint_scan::last_change;
 pub use connect::connect_terminal;
 pub use dispositions::keep_exits_of_children;

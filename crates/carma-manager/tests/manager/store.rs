@@ -18,3 +18,4 @@ mod pruning;
 mod reasons;
 mod secrets;
 mod stays;
+mod utilisation;

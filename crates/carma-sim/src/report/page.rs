@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::charts::{Charts, Section};
 use super::table::table;
 use crate::compare::{Comparison, spread};
+use crate::origin::{Origin, PolicyOrigin};
 use carma_format::draw::{Chart, escape};
 use carma_format::{count, duration, energy};
 
@@ -34,8 +35,31 @@ pub(super) fn page(comparison: &Comparison, charts: &Charts) -> String {
             figure(&mut html, "narrow", &sweep.chart);
         }
     }
-    let _ = writeln!(html, "<p class=\"note\">Made by carma {}.</p>", env!("CARGO_PKG_VERSION"));
+    origin(&mut html, &comparison.origin);
     carma_format::draw::page(&format!("Policies on {}", comparison.trace), "", &html)
+}
+
+/// How to make the page again.
+fn origin(html: &mut String, origin: &Origin) {
+    let Origin { carma, command, seeds, policies } = origin;
+    html.push_str("<h2 id=\"origin\">How this was made</h2>\n");
+    for (name, value) in [("Command", command), ("Version", carma), ("Seeds", seeds)] {
+        let _ = writeln!(html, "<p class=\"note\">{name}: {}</p>", escape(value));
+    }
+    html.push_str("<div class=\"scroll\" tabindex=\"0\">\n<table>\n<thead><tr>");
+    html.push_str(
+        "<th scope=\"col\">Policy</th><th scope=\"col\">Memory estimates</th><th scope=\"col\">Settings</th></tr></thead>\n<tbody>\n",
+    );
+    for PolicyOrigin { name, estimator, settings } in policies {
+        let _ = writeln!(
+            html,
+            "<tr><th scope=\"row\">{}</th><td class=\"meaning\">{}</td><td class=\"meaning\">{}</td></tr>",
+            escape(name),
+            escape(estimator),
+            escape(settings)
+        );
+    }
+    html.push_str("</tbody>\n</table>\n</div>\n");
 }
 
 fn contents(html: &mut String, charts: &Charts) {
@@ -46,6 +70,7 @@ fn contents(html: &mut String, charts: &Charts) {
     if !charts.sweeps.is_empty() {
         html.push_str("<a href=\"#sweeps\">Sweeps</a>");
     }
+    html.push_str("<a href=\"#origin\">How this was made</a>");
     html.push_str("</nav>\n");
 }
 

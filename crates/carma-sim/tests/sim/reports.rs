@@ -6,8 +6,8 @@ use carma_core::{Preset, Seconds, Settings};
 use carma_sim::report::{html, svgs, trace_charts};
 use carma_sim::trace::{Generation, generate};
 use carma_sim::{
-    Catalogue, Comparison, Contender, Curve, CurvePoint, Estimator, InterferenceModel, Knowledge, LowerBounds, Physics, Servers, Sharing,
-    Simulation, Trace,
+    Catalogue, Comparison, Contender, Curve, CurvePoint, Estimator, InterferenceModel, Knowledge, LowerBounds, Origin, Physics, Servers,
+    Sharing, Simulation, Trace,
 };
 
 use fixed::{comparison, contender, crowded};
@@ -195,6 +195,7 @@ fn simulated(policies: &[&str]) -> Comparison {
             "Slowdowns between workloads that were never measured together come from a model.".to_owned(),
             "GPUs other than the A100-40GB are scaled by their memory bandwidth.".to_owned(),
         ],
+        origin: Origin::default(),
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) struct Entry {
     pub(super) name: String,
     pub(super) settings: Settings,
     pub(super) knowledge: Knowledge,
+    /// The source of memory estimates; none if the policy uses none.
+    pub(super) estimator: String,
     /// Search for the best order, with full knowledge of the jobs.
     pub(super) search: Option<Aim>,
 }
@@ -59,8 +61,9 @@ pub(super) fn entries(
         let uses_estimates = mapping.policy.shares && mapping.basis != MemoryBasis::Floor;
         for estimator in estimators.iter().take(if uses_estimates { estimators.len() } else { 1 }) {
             let named = uses_estimates && estimators.len() > 1;
+            let used = if uses_estimates { estimator.clone() } else { "none".to_owned() };
             let name = if named { format!("{policy} {estimator}") } else { policy.clone() };
-            entries.push(Entry { name, settings: settings.clone(), knowledge: knowledge(estimator)?, search: None });
+            entries.push(Entry { name, settings: settings.clone(), knowledge: knowledge(estimator)?, estimator: used, search: None });
         }
     }
     Ok(entries)
@@ -72,6 +75,7 @@ pub(super) fn best_orders<'a>(aims: &'a [Aim], base: &'a Settings) -> impl Itera
         name: format!("best order: {aim}"),
         settings: base.clone(),
         knowledge: Knowledge::default(),
+        estimator: "exact knowledge".to_owned(),
         search: Some(*aim),
     })
 }

@@ -13,12 +13,14 @@ use anyhow::{Context, Result, bail};
 use carma_core::Settings;
 use carma_sim::trace::shuffle;
 use carma_sim::{
-    Aim, Comparison, Contender, Curve, CurvePoint, LowerBounds, Run, RunSummary, SimulationError, Trace, ratio, report, spread,
+    Aim, Comparison, Contender, Curve, CurvePoint, LowerBounds, Origin, PolicyOrigin, Run, RunSummary, SimulationError, Trace, ratio,
+    report, spread,
 };
 
 use crate::configuration::RuleArguments;
 use crate::files::write_charts;
 use crate::manager::write_json;
+use crate::origin::{VERSION, command, seeds_in_words, settings_in_a_line};
 use crate::progress::simulate_all;
 use crate::simulate::{EnforceArguments, SERVERS, World, WorldArguments};
 use contender::Entry;
@@ -130,11 +132,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         write_charts(folder, &report::svgs(&comparison))?;
     }
     if arguments.json {
-        let Comparison { trace, jobs, servers, seeds, bounds, curves, caveats, .. } = &comparison;
+        let Comparison { trace, jobs, servers, seeds, bounds, curves, caveats, origin, .. } = &comparison;
         let runs = comparison.contenders.iter().map(|one| serde_json::json!({ "policy": one.name, "runs": one.summaries }));
         let written = serde_json::json!({
             "trace": trace, "jobs": jobs, "servers": servers, "seeds": seeds, "rows": comparison.rows(), "bounds": bounds,
-            "curves": curves, "contenders": runs.collect::<Vec<_>>(), "caveats": caveats, "carma": env!("CARGO_PKG_VERSION"),
+            "curves": curves, "contenders": runs.collect::<Vec<_>>(), "caveats": caveats, "carma": VERSION, "origin": origin,
         });
         return write_json(&written, output);
     }
@@ -217,7 +219,17 @@ fn compare(arguments: &Arguments, world: &World, (name, trace): (String, &Trace)
         bounds: LowerBounds::mean(traces.iter().map(|trace| LowerBounds::of(trace, &world.catalogue, &world.servers))),
         curves,
         caveats,
+        origin: origin(arguments, entries, seeds)?,
     })
+}
+
+fn origin(arguments: &Arguments, entries: &[Entry], seeds: u64) -> Result<Origin> {
+    let policy = |entry: &Entry| {
+        let Entry { name, estimator, settings, .. } = entry;
+        Ok(PolicyOrigin { name: name.clone(), estimator: estimator.clone(), settings: settings_in_a_line(settings)? })
+    };
+    let policies = entries.iter().map(policy).collect::<Result<_>>()?;
+    Ok(Origin { carma: VERSION.to_owned(), command: command(), seeds: seeds_in_words(seeds, arguments.shuffle), policies })
 }
 
 fn curves<'a>(

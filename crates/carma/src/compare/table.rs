@@ -6,7 +6,7 @@ use anyhow::Result;
 use carma_format::{Column, left, right, wrapped, write_table};
 use serde_json::Value;
 
-use carma_sim::{Comparison, ComparisonRow, CurvePoint, spread};
+use carma_sim::{Comparison, ComparisonRow, CurvePoint, Origin, spread};
 
 const COLUMNS: [Column; 7] =
     [left("", 30), left("makespan", 11), left("mean JCT", 11), right("p95", 6), right("energy", 6), right("OOM", 6), right("slowdown", 9)];
@@ -48,20 +48,25 @@ pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<
     Ok(())
 }
 
-/// Writes the rows as CSV, each with the seeds, the trace and the version that it comes from.
+/// Writes the rows as CSV, each with what is needed to make it again.
 pub(super) fn write_csv(comparison: &Comparison, output: &mut impl Write) -> Result<()> {
     let mut table = csv::Writer::from_writer(output);
-    for row in comparison.rows() {
+    let Origin { carma, command, seeds, policies } = &comparison.origin;
+    for (place, (row, policy)) in comparison.rows().into_iter().zip(policies).enumerate() {
         let Value::Object(cells) = serde_json::to_value(&row)? else { continue };
         let origin = [
             ("trace", Value::from(comparison.trace.as_str())),
             ("jobs", comparison.jobs.into()),
             ("servers", comparison.servers.as_str().into()),
             ("seeds", comparison.seeds.into()),
-            ("carma", env!("CARGO_PKG_VERSION").into()),
+            ("carma", carma.as_str().into()),
+            ("which_seeds", seeds.as_str().into()),
+            ("estimator", policy.estimator.as_str().into()),
+            ("settings", policy.settings.as_str().into()),
+            ("command", command.as_str().into()),
         ];
         let cells: Vec<(String, Value)> = cells.into_iter().chain(origin.map(|(name, value)| (name.to_owned(), value))).collect();
-        if row.policy == comparison.rows()[0].policy {
+        if place == 0 {
             table.write_record(cells.iter().map(|(name, _)| name))?;
         }
         table.write_record(cells.iter().map(|(_, value)| value.as_str().map_or_else(|| value.to_string(), str::to_owned)))?;

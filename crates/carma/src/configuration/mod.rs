@@ -11,7 +11,7 @@ use carma_core::{Preset, Settings};
 use carma_manager::api::{ConfigurationDetail, Reloaded};
 use carma_manager::client::Client;
 use carma_manager::client::ClientError;
-use carma_manager::configuration::{Configuration, ManagerSettings, Source, Sources, lines, sources};
+use carma_manager::configuration::{AccountNames, Configuration, ManagerSettings, Source, Sources, lines, sources};
 use carma_manager::places::Places;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -57,19 +57,21 @@ struct CurrentConfiguration {
     rules: Settings,
     manager: ManagerSettings,
     sources: Sources,
+    names: AccountNames,
 }
 
 impl CurrentConfiguration {
     fn new(place: String, file: Option<PathBuf>, configuration: &Configuration) -> Result<Self> {
         let rules = Settings::from(&configuration.rules.check()?);
         let sources = sources(&configuration.given, &configuration.rules)?;
-        Ok(Self { place, file, rules, manager: (&configuration.manager).into(), sources })
+        let names = AccountNames::of(&rules);
+        Ok(Self { place, file, rules, manager: (&configuration.manager).into(), sources, names })
     }
 
     fn in_manager(client: &mut Client) -> Result<Self> {
-        let ConfigurationDetail { file, rules, manager, sources, .. } = client.configuration()?;
+        let ConfigurationDetail { file, rules, manager, sources, names, .. } = client.configuration()?;
         let place = format!("Values in force in the manager at {}; its file: {}", client.address(), file.display());
-        Ok(Self { place, file: Some(file), rules, manager, sources })
+        Ok(Self { place, file: Some(file), rules, manager, sources, names })
     }
 
     fn without_manager() -> Result<Self> {

@@ -1,4 +1,4 @@
-//! The findings of the doctor: pure, so that every case can be tested.
+//! The findings about GPUs, and what a finding is: pure, so that every case can be tested.
 
 use std::path::PathBuf;
 
@@ -41,12 +41,14 @@ pub(crate) enum Health {
     Ok,
     /// It works; it could be better.
     Note,
-    /// Something is missing.
-    Missing,
+    /// It works only in part, or will stop working.
+    Warning,
+    /// It does not work.
+    Error,
 }
 
 /// One finding of the doctor.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     pub(crate) health: Health,
     /// The fact.
@@ -65,7 +67,7 @@ const INSTALL: &str = "apt install nvidia-driver, or ubuntu-drivers install on U
 
 /// All findings, most important first.
 pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
-    let mut all = match &facts.driver {
+    match &facts.driver {
         Ok((world, inventory)) => {
             let mut all = about_driver(world, inventory);
             all.extend(about_gpus(inventory));
@@ -75,20 +77,7 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
             all
         }
         Err(why) => without_driver(why, facts.cards),
-    };
-    all.push(about_limits(facts));
-    all
-}
-
-/// Control groups may be the manager's only if it has a group of its own.
-fn about_limits(facts: &Facts) -> Finding {
-    let missing = facts.enforced.missing();
-    if missing.is_empty() {
-        return finding(Health::Ok, "limits of jobs are enforced by control groups", None);
     }
-    let says = format!("limits of jobs that are not enforced from here: {}", missing.join(", "));
-    let fix = if facts.root { "run the manager as a service: carma service install" } else { "the service of root enforces all of them" };
-    finding(Health::Note, says, Some(fix))
 }
 
 fn without_driver(why: &str, cards: usize) -> Vec<Finding> {
@@ -96,8 +85,8 @@ fn without_driver(why: &str, cards: usize) -> Vec<Finding> {
     let install = if why.contains("restart") { None } else { Some(INSTALL) };
     let driver = match cards {
         0 => finding(Health::Note, format!("this machine has no NVIDIA GPU ({why}): jobs with GPUs cannot run here"), None),
-        1 => finding(Health::Missing, format!("an NVIDIA card is present, but its driver does not work: {why}"), install),
-        several => finding(Health::Missing, format!("{several} NVIDIA cards are present, but their driver does not work: {why}"), install),
+        1 => finding(Health::Error, format!("an NVIDIA card is present, but its driver does not work: {why}"), install),
+        several => finding(Health::Error, format!("{several} NVIDIA cards are present, but their driver does not work: {why}"), install),
     };
     let emulated = "estimates, the simulator and emulated GPUs work without it";
     vec![driver, finding(Health::Ok, emulated, Some("carma emu up"))]
@@ -108,7 +97,7 @@ fn about_driver(world: &World, inventory: &Inventory) -> Vec<Finding> {
     let version = match driver.split('.').next().and_then(|major| major.parse::<u32>().ok()) {
         // It added memory without the driver's reserve, and process lists by instance.
         Some(major) if major < 510 => finding(
-            Health::Missing,
+            Health::Error,
             format!("driver {driver} is too old: memory and processes cannot be read completely"),
             Some("install driver 510 or later"),
         ),
@@ -123,7 +112,7 @@ fn about_driver(world: &World, inventory: &Inventory) -> Vec<Finding> {
 
 fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
     let mut all = vec![match inventory.gpus.len() {
-        0 => finding(Health::Missing, "no GPU can be used for training", None),
+        0 => finding(Health::Error, "no GPU can be used for training", None),
         _ => finding(Health::Ok, kinds(&inventory.gpus), None),
     }];
     all.extend(inventory.exclusions().into_iter().map(|exclusion| finding(Health::Note, exclusion, None)));
@@ -277,7 +266,7 @@ mod tests {
             warnings: Vec::new(),
         };
         assert!(lines(&without(0))[0].starts_with("Note: this machine has no NVIDIA GPU (there is no NVIDIA driver)"));
-        assert!(lines(&without(2))[0].starts_with("Missing: 2 NVIDIA cards are present, but their driver does not work"));
+        assert!(lines(&without(2))[0].starts_with("Error: 2 NVIDIA cards are present, but their driver does not work"));
         assert!(lines(&without(1))[0].contains("-> apt install nvidia-driver"));
         assert!(lines(&without(0))[1].ends_with("-> carma emu up"));
     }
@@ -318,7 +307,7 @@ mod tests {
             inventory.left_out.push(LeftOut { index: 1, uuid: None, name: None, reason: Unfit::Lost });
         }
         let lines = lines(&facts);
-        assert!(lines[0].starts_with("Missing: driver 470.82.01 is too old") && lines[0].ends_with("-> install driver 510 or later"));
+        assert!(lines[0].starts_with("Error: driver 470.82.01 is too old") && lines[0].ends_with("-> install driver 510 or later"));
         assert!(lines.contains(&"Note: GPU 1 is not used: fell off the bus or needs a reset".to_owned()));
         // With one source of counters, missing other sources are not worth a line.
         assert!(!lines.iter().any(|line| line.contains("gpm")));

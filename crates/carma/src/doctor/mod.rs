@@ -1,11 +1,24 @@
 //! `carma doctor`: what this machine has, what is missing, and how to fix it.
+//!
+//! ```text
+//!  gather(), probe/ (I/O) ──► facts ──► findings, manager, service, ... (pure) ──► Finding: health, fact, remedy
+//! ```
 
+mod cgroups;
+mod configuration;
+mod contradictions;
+mod disk;
 mod findings;
 mod full;
+mod manager;
+mod permissions;
+mod probe;
+mod service;
 mod state;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -14,10 +27,10 @@ use anyhow::Result;
 use carma_gpu::mps::knows_version_3;
 use carma_gpu::profiling::{Profiler, SourceReport, SourceState, Target};
 use carma_gpu::{Driver, Inventory, find_program};
-use carma_manager::places::Places;
 use carma_manager::supervise::{Enforced, enforceable};
 use clap::Args;
 use findings::{Facts, Finding, Health, findings};
+use serde::Serialize;
 
 use crate::gpus::{World, find, profiler_options, real};
 use crate::manager::write_json;
@@ -28,12 +41,16 @@ const SOURCE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How to say it.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  carma doctor")]
+#[command(after_help = "\
+Each line is a check: ok; note (it works, and could be better); warning (it works in \
+part, or will stop working); error (it does not work). The remedy follows.\n\n\
+Exit code: 0 if no check is an error, otherwise 1.\n\n\
+Examples:\n  carma doctor\n  sudo carma doctor --json | jq '.[] | select(.health == \"error\")'")]
 pub(crate) struct Arguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// The state folder of the manager [default: /var/lib/carma (root) or ~/.local/state/carma].
+    /// The state folder of the manager [default: that of the manager that answers, else /var/lib/carma (root) or ~/.local/state/carma].
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
     /// Also check each assumption about the driver and the host (about 15 s), and
@@ -45,22 +62,94 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let state = arguments.state.clone().unwrap_or_else(|| Places::own().state);
-    let mut findings = findings(&gather());
-    findings.extend(state::findings(&state));
-    if arguments.json {
-        return write_json(&findings, output);
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Area {
+    Gpus,
+    Manager,
+    Service,
+    Configuration,
+    Disk,
+    Permissions,
+    ControlGroups,
+    Store,
+}
+
+impl Area {
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Gpus => "GPUs",
+            Self::Manager => "Manager",
+            Self::Service => "Service",
+            Self::Configuration => "Configuration",
+            Self::Disk => "Disk",
+            Self::Permissions => "Permissions",
+            Self::ControlGroups => "Control groups",
+            Self::Store => "Store",
+        }
     }
-    findings.iter().try_for_each(|finding| write_finding(finding, output))?;
-    if arguments.full { full::run(&findings, arguments.output.as_deref(), output) } else { Ok(()) }
+}
+
+/// A finding in JSON.
+#[derive(Debug, Serialize)]
+struct Row {
+    area: Area,
+    #[serde(flatten)]
+    finding: Finding,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<ExitCode> {
+    let rows: Vec<Row> = areas(arguments.state.as_deref())
+        .into_iter()
+        .flat_map(|(area, findings)| findings.into_iter().map(move |finding| Row { area, finding }))
+        .collect();
+    if arguments.json {
+        write_json(&rows, output)?;
+    } else {
+        write_rows(&rows, output)?;
+    }
+    if arguments.full {
+        // The others name folders of users, which do not belong into a report.
+        let gpus = rows.iter().filter(|row| row.area == Area::Gpus).map(|row| &row.finding);
+        full::run(gpus, arguments.output.as_deref(), output)?;
+    }
+    let has_errors = rows.iter().any(|row| row.finding.health == Health::Error);
+    Ok(if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// All findings, by area.
+fn areas(state: Option<&Path>) -> Vec<(Area, Vec<Finding>)> {
+    let facts = gather();
+    let largest = facts.driver.as_ref().ok().and_then(|(_, inventory)| inventory.gpus.iter().map(|gpu| gpu.memory).max());
+    let probe = probe::probe(state, largest, facts.enforced);
+    let least = probe.settings.host.disk;
+    vec![
+        (Area::Gpus, findings(&facts)),
+        (Area::Manager, manager::findings(&probe.manager, env!("CARGO_PKG_VERSION"))),
+        (Area::Service, service::findings(&probe.service, probe.process)),
+        (Area::Configuration, configuration::findings(&probe.configuration, &probe.host)),
+        (Area::Disk, probe.disks.iter().flat_map(|disk| disk::findings(disk, least)).collect()),
+        (Area::Permissions, permissions::findings(&probe.permissions)),
+        (Area::ControlGroups, cgroups::findings(&probe.groups)),
+        (Area::Store, probe.state.as_deref().map(state::findings).unwrap_or_default()),
+    ]
+}
+
+fn write_rows(rows: &[Row], output: &mut impl Write) -> std::io::Result<()> {
+    for (place, area) in rows.chunk_by(|one, next| one.area == next.area).enumerate() {
+        writeln!(output, "{}{}", if place == 0 { "" } else { "\n" }, area[0].area.title())?;
+        area.iter().try_for_each(|row| write_finding(&row.finding, output))?;
+    }
+    Ok(())
 }
 
 fn write_finding(finding: &Finding, output: &mut impl Write) -> std::io::Result<()> {
     let mark = match finding.health {
         Health::Ok => "ok",
         Health::Note => "note",
-        Health::Missing => "missing",
+        Health::Warning => "warning",
+        Health::Error => "error",
     };
     let mut lines = wrapped_to(&finding.says, 71).lines().map(str::to_owned).collect::<Vec<_>>();
     lines.extend(finding.fix.iter().flat_map(|fix| wrapped_to(&format!("try: {fix}"), 71).lines().map(str::to_owned).collect::<Vec<_>>()));

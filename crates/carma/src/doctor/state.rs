@@ -39,7 +39,7 @@ fn unreadable(error: &StoreError, state: &Path) -> Finding {
         // The others name their remedy.
         _ => None,
     };
-    finding(Health::Missing, format!("the manager's store cannot be read: {}", chain(error)), fix.as_deref())
+    finding(Health::Error, format!("the manager's store cannot be read: {}", chain(error)), fix.as_deref())
 }
 
 fn chain(error: &StoreError) -> String {
@@ -69,12 +69,10 @@ fn about(inspection: &Inspection, state: &Path) -> Vec<Finding> {
 
 fn about_mismatch(mismatch: &Mismatch, state: &Path) -> Finding {
     match mismatch {
-        Mismatch::Store { problem } => {
-            finding(Health::Missing, format!("the manager's store is damaged: {problem}"), Some(&restore(state)))
-        }
+        Mismatch::Store { problem } => finding(Health::Error, format!("the manager's store is damaged: {problem}"), Some(&restore(state))),
         Mismatch::Job { job, reason } => {
             let says = format!("{job} in the store cannot be read, so the manager leaves it alone: {reason}");
-            finding(Health::Missing, says, Some(&restore(state)))
+            finding(Health::Error, says, Some(&restore(state)))
         }
         Mismatch::Attempt { attempt, found } => {
             let (says, fix) = match found {
@@ -91,7 +89,7 @@ fn about_mismatch(mismatch: &Mismatch, state: &Path) -> Finding {
         Mismatch::File { attempt, problem, damaged } => {
             let lost = "keep the logs beside the file, then restart the manager: it records that the attempt is lost";
             let fix = if *damaged { lost } else { "be the manager's user, and check the permissions of the folder" };
-            finding(Health::Missing, format!("{attempt} runs according to the store, but {problem}"), Some(fix))
+            finding(Health::Error, format!("{attempt} runs according to the store, but {problem}"), Some(fix))
         }
         Mismatch::UnknownJob { folder, runs } => {
             let (says, fix) = if *runs {

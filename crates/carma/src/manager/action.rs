@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write, stdin};
+use std::str::FromStr;
 
 use anyhow::{Result, bail, ensure};
 use carma_core::{ArrayId, JobId, JobLabel, UserId};
 use carma_manager::api::{ActionResult, JobAction, QueueRow};
 use carma_manager::client::Client;
-use carma_manager::store::{Phase, label};
+use carma_manager::store::{NotAPhase, Phase, label};
 use clap::Args;
 
 use super::common::{AnswerArguments, JOB_NAMES, current_user, user, write_json};
@@ -45,14 +46,42 @@ pub(crate) struct CancelArguments {
     /// Only jobs of this name; * stands for any text. Without --user, your own jobs.
     #[arg(long, conflicts_with_all = ["jobs", "all"])]
     name: Option<String>,
-    /// Only jobs in this state. Without --user, your own jobs.
+    /// Only jobs in this state: queued, running, ..., or waiting for all that have not started. Without --user, your own jobs.
     #[arg(long, conflicts_with_all = ["jobs", "all"])]
-    state: Option<Phase>,
+    state: Option<StateFilter>,
     /// Do not ask for confirmation.
     #[arg(short, long, conflicts_with = "jobs")]
     yes: bool,
     #[command(flatten)]
     answer: AnswerArguments,
+}
+
+/// States of jobs to choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StateFilter {
+    /// Every state that `carma status` counts as waiting.
+    Waiting,
+    One(Phase),
+}
+
+impl StateFilter {
+    fn includes(self, phase: Phase) -> bool {
+        match self {
+            Self::Waiting => matches!(phase, Phase::Estimating | Phase::Queued | Phase::Recovering | Phase::Preempted),
+            Self::One(only) => only == phase,
+        }
+    }
+}
+
+impl FromStr for StateFilter {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "waiting" {
+            Ok(Self::Waiting)
+        } else {
+            text.parse().map(Self::One).map_err(|error: NotAPhase| format!("{error}; or waiting"))
+        }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments, action: &JobAction, output: &mut impl Write) -> Result<()> {
@@ -87,7 +116,7 @@ impl CancelArguments {
     /// Whether the filters choose a job.
     fn chooses(&self, job: &QueueRow) -> bool {
         let named = |pattern: &String| matches(pattern, job.name.as_deref().unwrap_or_default());
-        self.name.as_ref().is_none_or(named) && self.state.is_none_or(|state| state == job.state)
+        self.name.as_ref().is_none_or(named) && self.state.is_none_or(|state| state.includes(job.state))
     }
 }
 
@@ -185,6 +214,18 @@ mod tests {
         for (pattern, text) in [("sweep", "sweep-1"), ("a*c", "ab"), ("*a*a", "a"), ("", "a")] {
             assert!(!matches(pattern, text), "{pattern} {text}");
         }
+    }
+
+    #[test]
+    fn waiting_is_what_has_not_started_and_is_not_held() {
+        let chosen = |text: &str| {
+            let filter: StateFilter = text.parse().unwrap();
+            let phases = [Phase::Held, Phase::Estimating, Phase::Queued, Phase::Running, Phase::Recovering, Phase::Preempted];
+            phases.into_iter().filter(|phase| filter.includes(*phase)).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen("waiting"), [Phase::Estimating, Phase::Queued, Phase::Recovering, Phase::Preempted]);
+        assert_eq!(chosen("held"), [Phase::Held]);
+        assert!("wating".parse::<StateFilter>().unwrap_err().ends_with("or waiting"));
     }
 
     #[test]

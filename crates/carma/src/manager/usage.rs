@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_manager::api::{JobCounts, UsageQuery, UserSummary, UserUsage};
+use carma_manager::api::{JobCounts, QuotaDetail, UsageQuery, UserSummary, UserUsage};
 use clap::Args;
 
 use super::common::{AnswerArguments, TimeRange, current_user, write_json};
@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 }
 
 fn printable_lines(usage: &UserUsage) -> String {
-    let UserUsage { summary: UserSummary { name, jobs, gpu_time, energy: used, .. }, shares } = usage;
+    let UserUsage { summary: UserSummary { name, jobs, gpu_time, energy: used, .. }, shares, quota } = usage;
     let JobCounts { waiting, held, running, succeeded, failed, out_of_memory, stopped } = jobs;
     let ended = count((succeeded + failed + out_of_memory + stopped) as usize, "job");
     let mut lines = vec![
@@ -42,6 +42,7 @@ fn printable_lines(usage: &UserUsage) -> String {
         format!("GPU time   {:.1} h", gpu_time.get() / 3600.0),
         format!("energy     {}", energy(used.0)),
     ];
+    lines.push(format!("quota      {}", quota_line(quota)));
     lines.extend(shares.iter().map(|share| {
         let hours = share.gpu_seconds / 3600.0;
         format!("fair share {} in group {}: recently used {hours:.1} GPU hours, {:.1} GPUs now", share.share, share.group, share.gpus)
@@ -49,9 +50,18 @@ fn printable_lines(usage: &UserUsage) -> String {
     lines.iter().map(|line| printable(line) + "\n").collect()
 }
 
+/// The limited parts of a quota: what is used now, and the limit.
+fn quota_line(quota: &QuotaDetail) -> String {
+    let number = |used: u32, limit: Option<u32>, what: &str| Some(format!("{used} of {} {what}", limit?));
+    let memory = || Some(format!("{} of {} GPU memory", quota.memory, quota.memory_limit?));
+    let parts = [number(quota.jobs, quota.jobs_limit, "running jobs"), number(quota.gpus, quota.gpus_limit, "GPUs"), memory()];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}
+
 #[cfg(test)]
 mod tests {
-    use carma_core::{Seconds, UserId};
+    use carma_core::{MiB, Seconds, UserId};
     use carma_manager::store::Joules;
 
     use super::*;
@@ -61,6 +71,9 @@ mod tests {
         let jobs = JobCounts { waiting: 12, running: 2, succeeded: 100, failed: 7, stopped: 1, ..JobCounts::default() };
         let (gpu_time, energy) = (Seconds::from_secs(90_000), Joules(9e6));
         let summary = UserSummary { user: UserId(1000), name: "ada".to_owned(), jobs, gpu_time, energy };
-        insta::assert_snapshot!("usage", printable_lines(&UserUsage { summary, shares: Vec::new() }));
+        let quota =
+            QuotaDetail { jobs: 2, gpus: 3, gpus_limit: Some(4), memory: MiB(20_480), memory_limit: Some(MiB(81_920)), jobs_limit: None };
+        insta::assert_snapshot!("usage", printable_lines(&UserUsage { summary, shares: Vec::new(), quota }));
+        assert_eq!(quota_line(&QuotaDetail { jobs: 2, ..QuotaDetail::default() }), "none");
     }
 }

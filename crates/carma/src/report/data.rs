@@ -36,6 +36,8 @@ pub(super) struct ReportData {
     pub(super) what_if: Result<WhatIf, String>,
     /// The command that makes it again.
     pub(super) command: String,
+    /// The manager's settings of decisions now.
+    pub(super) settings: String,
 }
 
 /// The request.
@@ -44,11 +46,12 @@ pub(super) struct ReportRequest {
     pub(super) period: Period,
     pub(super) user: Option<UserId>,
     pub(super) command: String,
+    pub(super) settings: String,
 }
 
 impl ReportData {
     pub(super) fn gather(client: &mut Client, status: Status, request: ReportRequest) -> Result<Self> {
-        let ReportRequest { period: requested, user, command } = request;
+        let ReportRequest { period: requested, user, command, settings } = request;
         let (since, until) = (Some(requested.since), Some(requested.until));
         let query = HistoryQuery { user, since, until, ..HistoryQuery::default() };
         let mut jobs: Vec<JobDetail> = progress::collect_counted("reading jobs", client.export(&query)?)?;
@@ -74,7 +77,7 @@ impl ReportData {
             None => what_if::what_if(client, &jobs, &["exclusive".to_owned()]).map_err(|error| format!("{error:#}")),
         };
         let name = |uid: UserId| jobs.first().map_or_else(|| uid.to_string(), |job| job.owner.name.clone());
-        Ok(Self { requested, period, user: user.map(name), status, gpus, energy, days, what_if, command, jobs })
+        Ok(Self { requested, period, user: user.map(name), status, gpus, energy, days, what_if, command, settings, jobs })
     }
 
     /// Number of servers with GPUs.

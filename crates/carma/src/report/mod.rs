@@ -29,7 +29,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use crate::manager::{Manager, Moment, user};
-use crate::units::quoted;
+use crate::origin::{command, settings_in_a_line};
 use data::{ReportData, ReportRequest};
 use period::Period;
 
@@ -68,7 +68,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let until = arguments.until.map_or(status.now, |until| until.at(status.now)).min(status.now);
     let period = Period { since: arguments.since.at(status.now), until, zone: TimeZone::system() };
     ensure!(period.since < period.until, "the requested period ends before it begins");
-    let request = ReportRequest { period, user: arguments.user, command: command() };
+    let settings = settings_in_a_line(&client.configuration()?.written)?;
+    let request = ReportRequest { period, user: arguments.user, command: command(), settings };
     let html = page::html(&ReportData::gather(client, status, request)?);
     let file = arguments.output.as_deref().or_else(|| arguments.pdf.is_none().then_some(Path::new(FILE)));
     match file {
@@ -84,10 +85,4 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         eprintln!("carma: wrote {}", file.display());
     }
     Ok(())
-}
-
-/// The command line, so that it can be repeated.
-fn command() -> String {
-    let text = std::env::args().skip(1).map(|word| quoted(&word).into_owned());
-    ["carma".to_owned()].into_iter().chain(text).collect::<Vec<_>>().join(" ")
 }

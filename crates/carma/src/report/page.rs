@@ -12,6 +12,7 @@ use super::recoveries::recoveries;
 use super::sharing::sharing;
 use super::utilisation::utilisation;
 use super::waiting::waiting;
+use crate::origin::VERSION;
 use carma_format::count;
 
 const STYLE: &str = include_str!("report.css");
@@ -78,12 +79,14 @@ fn method(data: &ReportData) -> Element {
          all jobs are simulated on the same types of GPUs. A good match under the present policy shows that the simulated schedule and memory are right. The \
          slowdown by sharing comes from the same model in both directions, and is as accurate as this model.",
     ];
-    let made = format!("Made on {} by carma {} with: {}", data.requested.moment(data.status.now), env!("CARGO_PKG_VERSION"), data.command);
+    let moment = data.requested.moment(data.status.now);
+    let made = format!("Made on {moment} by carma {VERSION} with: {}", data.command);
+    let settings = format!("Of a manager of version {} with the settings {}", data.status.version, data.settings);
     let page = section("method", "Method and limits").attribute("class", "method");
     let page = notes.iter().fold(page, |page, text| page.child(&note(text)));
     let emulated = note("The GPUs are emulated: times and energy are emulated.");
     let page = if data.status.emulated { page.child(&emulated) } else { page };
-    page.child(&note(&made))
+    page.child(&note(&made)).child(&note(&settings))
 }
 
 #[cfg(test)]
@@ -159,6 +162,7 @@ mod tests {
             days: report(vec![EnergyOf::Day(20_833), EnergyOf::Day(20_834)]),
             what_if: Ok(what_if::sample()),
             command: "carma report --since 1h".to_owned(),
+            settings: r#"{"preset":"carma","policy":"magm"}"#.to_owned(),
         }
     }
 

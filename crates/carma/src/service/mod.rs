@@ -15,6 +15,7 @@ use clap::{Args, Subcommand};
 use rustix::process::geteuid;
 use systemd::{Systemd, UNIT};
 use tempfile::NamedTempFile;
+pub(crate) use unit_state::UnitFacts;
 use unit_state::UnitState;
 
 /// The systemd commands after the unit is written. A running manager restarts with the new unit.
@@ -173,6 +174,12 @@ fn remove(scope: Scope) -> Result<()> {
     systemd.run(&["daemon-reload"])?;
     eprintln!("carma: the service is removed; running jobs continue, and `carma up` finds them again");
     Ok(())
+}
+
+/// What systemd knows about the manager's unit, of this user or of the machine. An error says why there is no systemd.
+pub(crate) fn unit_facts(user: bool) -> Result<UnitFacts> {
+    let scope = if user { Scope::User } else { Scope::System };
+    Ok(UnitFacts::from(&UnitState::read(&Systemd::find(scope)?.output_of(&["show", unit_state::PROPERTIES, UNIT])?)))
 }
 
 fn status(scope: Scope, output: &mut impl Write) -> Result<()> {

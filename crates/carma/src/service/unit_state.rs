@@ -24,6 +24,32 @@ impl<'a> UnitState<'a> {
     }
 }
 
+/// The same for checks, without the text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct UnitFacts {
+    pub(crate) installed: bool,
+    /// `enabled`, `disabled`, ...
+    pub(crate) enabled: String,
+    /// `active`, `inactive`, `failed`, ...
+    pub(crate) active: String,
+    /// How it last ended.
+    pub(crate) result: Option<String>,
+    pub(crate) main_pid: Option<u32>,
+}
+
+impl From<&UnitState<'_>> for UnitFacts {
+    fn from(state: &UnitState<'_>) -> Self {
+        let text = |name| state.get(name).unwrap_or("unknown").to_owned();
+        Self {
+            installed: state.is_installed(),
+            enabled: text("UnitFileState"),
+            active: text("ActiveState"),
+            result: state.get("Result").map(str::to_owned),
+            main_pid: state.get("MainPID").and_then(|pid| pid.parse().ok()).filter(|pid| *pid > 0),
+        }
+    }
+}
+
 impl fmt::Display for UnitState<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let get = |name| self.get(name).unwrap_or("unknown");
@@ -51,6 +77,11 @@ mod tests {
                       FragmentPath=/lib/systemd/system/carma.service\nUnitFileState=disabled\nActiveEnterTimestamp=\n";
         insta::assert_snapshot!("unit-state", [runs, failed].map(|shown| UnitState::read(shown).to_string()).join("\n"));
         assert!(UnitState::read(runs).is_installed());
+        let facts = UnitFacts::from(&UnitState::read(failed));
+        assert_eq!(
+            (facts.enabled.as_str(), facts.active.as_str(), facts.result.as_deref(), facts.main_pid),
+            ("disabled", "activating", Some("exit-code"), None)
+        );
         assert!(!UnitState::read("LoadState=not-found\nActiveState=inactive\n").is_installed());
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// One job.
 #[derive(Debug, Serialize)]
-pub(super) struct JobLine {
+pub(super) struct JobLine<'a> {
     job: usize,
     name: String,
     workload: String,
@@ -25,10 +25,28 @@ pub(super) struct JobLine {
     /// GPUs of the last attempt, joined by spaces.
     on_gpus: String,
     outcome: String,
+    // In each row, so that rows of several files can be put together.
+    estimator: &'a str,
+    seed: u64,
+    servers: &'a str,
+    settings: &'a str,
+    carma: &'a str,
+    command: &'a str,
+}
+
+/// What a run was made with.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct RunOrigin {
+    pub(super) estimator: String,
+    pub(super) seed: u64,
+    pub(super) settings: String,
+    pub(super) servers: String,
+    pub(super) carma: String,
+    pub(super) command: String,
 }
 
 /// All jobs, in order of submission.
-pub(super) fn lines(run: &Run, trace: &Trace, catalogue: &Catalogue) -> Vec<JobLine> {
+pub(super) fn lines<'a>(run: &Run, trace: &Trace, catalogue: &Catalogue, origin: &'a RunOrigin) -> Vec<JobLine<'a>> {
     let line = |(place, (record, job)): (usize, (&carma_sim::JobRecord, &carma_sim::TraceJob))| JobLine {
         job: place + 1,
         name: job.name.clone(),
@@ -52,6 +70,12 @@ pub(super) fn lines(run: &Run, trace: &Trace, catalogue: &Catalogue) -> Vec<JobL
             .outcome
             .as_ref()
             .map_or_else(|| if record.attempts.is_empty() { "never started" } else { "never finished" }.to_owned(), ToString::to_string),
+        estimator: &origin.estimator,
+        seed: origin.seed,
+        servers: &origin.servers,
+        settings: &origin.settings,
+        carma: &origin.carma,
+        command: &origin.command,
     };
     run.jobs.iter().zip(&trace.jobs).enumerate().map(line).collect()
 }
@@ -61,7 +85,7 @@ fn to_millisecond(value: f64) -> f64 {
 }
 
 /// As a table with a header.
-pub(super) fn write_csv(lines: &[JobLine], output: impl Write) -> Result<()> {
+pub(super) fn write_csv(lines: &[JobLine<'_>], output: impl Write) -> Result<()> {
     let mut table = csv::Writer::from_writer(output);
     lines.iter().try_for_each(|line| table.serialize(line))?;
     Ok(table.flush()?)

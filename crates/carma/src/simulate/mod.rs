@@ -12,9 +12,11 @@ use carma_sim::LowerBounds;
 
 pub(crate) use arguments::{EnforceArguments, World, WorldArguments, memory_estimator};
 
+use self::jobs::RunOrigin;
 use crate::configuration::ConfigArguments;
 use crate::files::create;
 use crate::manager::write_json;
+use crate::origin::{VERSION, command, settings_in_a_line};
 use crate::progress::bar;
 use carma_format::wrapped;
 
@@ -69,9 +71,17 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         }
     };
     drop(bar);
+    let origin = RunOrigin {
+        estimator: arguments.estimator.clone(),
+        seed: arguments.seed,
+        settings: settings_in_a_line(&settings)?,
+        servers: world.describe(&knowledge),
+        carma: VERSION.to_owned(),
+        command: command(),
+    };
     if let Some(file) = &arguments.jobs {
         let mut table = create(file)?;
-        let lines = jobs::lines(&run, &trace, &world.catalogue);
+        let lines = jobs::lines(&run, &trace, &world.catalogue, &origin);
         if file.extension().is_some_and(|extension| extension == "json") {
             serde_json::to_writer_pretty(&mut table, &lines)?;
         } else {
@@ -81,7 +91,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     }
     let summary = run.summary();
     if arguments.json {
-        return write_json(&summary, output);
+        let mut written = serde_json::to_value(&summary)?;
+        written["origin"] = serde_json::to_value(&origin)?;
+        return write_json(&written, output);
     }
     let config = settings.check()?;
     writeln!(

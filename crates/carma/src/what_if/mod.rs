@@ -171,6 +171,7 @@ mod tests {
             written,
             manager: ManagerSettings::default(),
             sources: Sources::default(),
+            names: carma_manager::configuration::AccountNames::default(),
         };
         let names = ["exclusive", "magm", "or-magm/aegis"].map(str::to_owned);
         for (name, rules) in others(&names, "carma", &configuration).unwrap() {

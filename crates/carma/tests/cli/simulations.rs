@@ -25,10 +25,12 @@ fn a_run_is_summed_up_and_its_log_replays() {
     let summary = stdout(&run);
     insta::assert_snapshot!("simulate", summary);
     assert_eq!(summary, stdout(&run), "the same seed, the same bytes");
-    insta::assert_snapshot!("simulate-jobs", fs::read_to_string(&jobs).unwrap());
+    let written = fs::read_to_string(&jobs).unwrap().replace(scratch.path().to_str().unwrap(), "FOLDER");
+    insta::assert_snapshot!("simulate-jobs", written.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
     assert!(stdout(&["replay-log", &log]).contains("lead to the same decisions; of 7 jobs 7 are over"));
     let json: serde_json::Value = serde_json::from_str(&stdout(&["simulate", &trace, "--json", "--seed", "3"])).unwrap();
     assert_eq!(json["succeeded"], 7);
+    assert_eq!((&json["origin"]["seed"], &json["origin"]["estimator"]), (&3.into(), &"oracle".into()));
 }
 
 #[test]
@@ -58,6 +60,15 @@ fn policies_are_compared_with_exclusive() {
         "worst_slowdown",
     ];
     assert!(rows.iter().all(|row| keys.iter().all(|key| row[key].is_number())), "{json}");
+    // Everything that is needed to make it again is in each form of the report.
+    let needed = ["--seeds 2", env!("CARGO_PKG_VERSION"), "0 to 1", "oracle", "aegis"];
+    let page = fs::read_to_string(&report).unwrap();
+    let origin = page.split_once("How this was made</h2>").unwrap().1;
+    let csv = stdout(&[&comparison[..], &["--csv"]].concat());
+    for part in needed {
+        assert!(origin.contains(part) && csv.contains(part) && json["origin"].to_string().contains(part), "{part}: {origin}\n{csv}");
+    }
+    assert_eq!(csv.lines().next().unwrap().split(',').count(), 24, "{csv}");
     assert_eq!(rows[0]["makespan_ratio"], 1.0);
     assert_eq!(json["curves"][0]["points"].as_array().unwrap().len(), 2);
     let page = fs::read_to_string(&report).unwrap();

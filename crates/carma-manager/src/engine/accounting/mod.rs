@@ -9,14 +9,14 @@ pub(crate) mod tallies;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use carma_core::{AttemptId, DeviceId, Granted, Placement, Utilisation};
+use carma_core::{AttemptId, DeviceId, Granted, Placement, Time, Utilisation};
 
 use self::minutes::Minutes;
 use self::recent::Recent;
 use self::steps::MemorySteps;
 use crate::measure::{DeviceEnergy, Measurement, Meter, Usage};
 use crate::saved;
-use crate::store::{Change, Joules, Measured, MemoryStep};
+use crate::store::{AttemptUtilisation, Change, Joules, Measured, MemoryStep, UnixMillis};
 
 /// The usage of attempts, and the samples of each GPU.
 #[derive(Debug)]
@@ -37,6 +37,12 @@ pub(crate) struct Used {
 }
 
 impl Used {
+    /// The changes that write its utilisation over time.
+    pub(crate) fn over_time(&self, attempt: AttemptId, now: Time, wall: UnixMillis) -> impl Iterator<Item = Change> {
+        let kept = over_time(attempt, &self.measurement, now, wall);
+        kept.into_iter().map(move |utilisation| Change::UtilisationKept { utilisation: Box::new(utilisation), ended: wall })
+    }
+
     /// The changes that write its last memory.
     pub(crate) fn last_steps(&self, attempt: AttemptId) -> impl Iterator<Item = Change> + '_ {
         self.last.iter().map(move |(device, step)| Change::MemoryChanged { attempt, device: *device, step: *step })
@@ -80,6 +86,17 @@ impl Accounting {
     pub(crate) fn save(&self) {
         let _ = saved::write(&self.file, &self.meter);
     }
+}
+
+/// The utilisation of each device by an attempt over time, dated by the wall clock.
+pub(crate) fn over_time(attempt: AttemptId, measurement: &Measurement, now: Time, wall: UnixMillis) -> Vec<AttemptUtilisation> {
+    let known = measurement.gpus.iter().filter(|(_, usage)| !usage.over_time.is_empty());
+    known
+        .map(|(device, Usage { over_time, .. })| {
+            let since = UnixMillis(wall.0.saturating_sub((now - over_time.since()).milliseconds()));
+            AttemptUtilisation { attempt, device: *device, since, span: over_time.span(), utilisation: over_time.columns() }
+        })
+        .collect()
 }
 
 /// The part of a measurement that the store keeps.

@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{JobPath, Refused};
-use crate::api::{JobDetail, LogQuery, Problem, ProblemKind, WaitQuery, Why};
+use crate::api::{AttemptUtilisation, JobDetail, LogQuery, Problem, ProblemKind, WaitQuery, Why};
 use crate::serve::Shared;
 use crate::serve::answer::{Answer, LongAnswer, UrlQuery};
 use crate::serve::caller::Caller;
@@ -23,7 +23,7 @@ use crate::store::{JobSummary, Phase};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
-    OpenApiRouter::new().routes(routes!(show)).routes(routes!(why)).routes(routes!(wait)).routes(routes!(logs))
+    OpenApiRouter::new().routes(routes!(show)).routes(routes!(why)).routes(routes!(wait)).routes(routes!(logs)).routes(routes!(utilisation))
 }
 
 /// Default and maximum wait for a job, in seconds.
@@ -71,6 +71,19 @@ pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name:
         answer => answer?,
     };
     Ok(Json(why.visible_to(caller.view(job.user.0))))
+}
+
+/// How busy a job's attempts kept their GPUs over time: its part of each GPU's utilisation.
+#[utoipa::path(get, path = "/v1/jobs/{job}/utilisation", params(JobPath), responses((status = 200, body = Vec<AttemptUtilisation>), Refused))]
+pub(super) async fn utilisation(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Vec<AttemptUtilisation>> {
+    let job = shared.find(name, &caller).await?.id;
+    // The running attempt first: if it ends meanwhile, the store has it.
+    let running = shared.handle.of(caller.uid).unfinished(job).await.unwrap_or_default().over_time;
+    let mut all = shared.readers.read(caller.uid, move |reader| Ok(reader.utilisation_of(job)?)).await?;
+    let new = |one: &AttemptUtilisation| !all.iter().any(|kept| (kept.attempt, kept.device) == (one.attempt, one.device));
+    let running: Vec<AttemptUtilisation> = running.into_iter().filter(new).collect();
+    all.extend(running);
+    Ok(Json(all))
 }
 
 /// Waits for the end of a job, up to a time limit. Returns its state then.

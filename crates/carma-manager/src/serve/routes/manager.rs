@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use super::Refused;
 use crate::api::{ConfigurationDetail, Me, PolicyList, ProblemKind, Reloaded, Shutdown, Status};
-use crate::configuration::{NetworkConfig, sources};
+use crate::configuration::{AccountNames, NetworkConfig, sources};
 use crate::serve::Shared;
 use crate::serve::answer::{Answer, JsonBody};
 use crate::serve::caller::Caller;
@@ -71,7 +71,10 @@ pub(super) async fn configuration(State(shared): State<Arc<Shared>>, caller: Cal
     if !caller.is_operator() {
         manager.network = NetworkConfig { listen: manager.network.listen, ..NetworkConfig::default() };
     }
-    Ok(Json(ConfigurationDetail { file: shared.places.configuration.clone(), rules, written, manager: (&manager).into(), sources }))
+    // A lookup may go over the network.
+    let named = rules.clone();
+    let names = shared.blocking.run(caller.uid, move || AccountNames::of(&named)).await?;
+    Ok(Json(ConfigurationDetail { file: shared.places.configuration.clone(), rules, written, manager: (&manager).into(), sources, names }))
 }
 
 /// Reloads the configuration. Settings of decisions take effect at once. Changed settings of the manager itself need a restart; the answer lists them.

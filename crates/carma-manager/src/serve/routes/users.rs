@@ -53,5 +53,6 @@ pub(super) async fn user(
     let none = UserSummary { user, name, jobs: JobCounts::default(), gpu_time: Seconds::ZERO, energy: Joules::default() };
     let mut rows = shared.shares(&caller).await?;
     rows.retain(|row| row.uid == uid);
-    Ok(Json(UserUsage { summary: found.unwrap_or(none), shares: rows }))
+    let quota = shared.handle.of(caller.uid).quota(user).await?;
+    Ok(Json(UserUsage { summary: found.unwrap_or(none), shares: rows, quota }))
 }

@@ -23,7 +23,8 @@ impl Hierarchies {
         Self::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
     }
 
-    fn parse(mounts: &str, groups: &str) -> Self {
+    /// Of the process with these groups.
+    pub(super) fn parse(mounts: &str, groups: &str) -> Self {
         let mut found = Self::default();
         for line in groups.lines() {
             let mut parts = line.splitn(3, ':').skip(1);

@@ -6,6 +6,7 @@ mod group_handles;
 mod hierarchy;
 mod leaf;
 mod limits;
+mod support;
 
 use std::fs;
 use std::io;
@@ -22,6 +23,7 @@ pub(super) use self::group_handles::GroupHandles;
 pub(super) use self::hierarchy::Hierarchies;
 pub use self::leaf::prepare_own_group;
 pub use self::limits::{Enforced, GroupVersion};
+pub use self::support::GroupSupport;
 use super::folder::ProcessIdentity;
 use crate::attempt::{GroupFolders, HostLimits};
 

@@ -2,7 +2,8 @@
 
 use carma_core::{MiB, Outcome, Time, Verdict};
 use carma_sim::{
-    AttemptRecord, Comparison, Contender, Curve, CurvePoint, GpuRecord, GpuTotals, GpuType, JobRecord, LowerBounds, Moment, Run,
+    AttemptRecord, Comparison, Contender, Curve, CurvePoint, GpuRecord, GpuTotals, GpuType, JobRecord, LowerBounds, Moment, Origin,
+    PolicyOrigin, Run,
 };
 
 pub(super) fn at(seconds: u64) -> Time {
@@ -96,6 +97,18 @@ pub(super) fn comparison() -> Comparison {
             curve("magm", vec![point(0.6, 0.97, 0.0), point(0.8, 0.9, 2.0), point(1.0, 0.92, 9.0)]),
         ],
         caveats: vec!["Interference between jobs was measured on <one> GPU type & scaled.".to_owned()],
+        origin: Origin {
+            carma: "0.2.0".to_owned(),
+            command: "carma compare 'four <jobs> & more' --policies or-magm".to_owned(),
+            seeds: "0 to 1".to_owned(),
+            policies: ["exclusive", "or-magm"]
+                .map(|name| PolicyOrigin {
+                    name: name.to_owned(),
+                    estimator: "oracle".to_owned(),
+                    settings: r#"{"preset":"carma"}"#.to_owned(),
+                })
+                .into(),
+        },
     }
 }
 

@@ -12,6 +12,7 @@ use carma_sim::{Aim, Catalogue, InterferenceModel, Knowledge, RunSummary, Simula
 
 use super::contender::settings;
 use crate::manager::write_json;
+use crate::origin::{VERSION, command, settings_in_a_line};
 use crate::progress::simulate_all;
 
 /// Runs of each policy where none are given: mirrored pairs, so that means vary little.
@@ -57,7 +58,9 @@ pub(super) fn run(request: &Request<'_>, catalogue: &Catalogue, interference: &I
     let names: Vec<&str> = traces.iter().map(|trace| trace.name).collect();
     if request.json {
         return write_json(
-            &serde_json::json!({ "carma": env!("CARGO_PKG_VERSION"), "traces": names, "seeds": seeds, "scenarios": results }),
+            &serde_json::json!({
+                "carma": VERSION, "command": command(), "traces": names, "seeds": seeds, "policies": policies(&entries)?, "scenarios": results,
+            }),
             output,
         );
     }
@@ -72,6 +75,12 @@ fn entries(policies: Option<&[String]>) -> Result<Vec<Entry>> {
     names.insert(0, "exclusive".to_owned());
     let entry = |name: String| Ok(Entry { settings: settings(&name, &Settings::default())?, name, search: None });
     names.into_iter().map(entry).collect()
+}
+
+/// The settings of each policy, for those who make the figures again.
+fn policies(entries: &[Entry]) -> Result<Vec<serde_json::Value>> {
+    let policy = |entry: &Entry| Ok(serde_json::json!({ "name": entry.name, "settings": settings_in_a_line(&entry.settings)? }));
+    entries.iter().map(policy).collect()
 }
 
 fn best_order(aim: Aim) -> Entry {

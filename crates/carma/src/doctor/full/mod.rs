@@ -26,8 +26,8 @@ use crate::gpus::{World, find, real};
 const FILE: &str = "carma-doctor.md";
 
 /// Checks everything, writes the report to a file, and prints a summary.
-pub(super) fn run(findings: &[Finding], file: Option<&Path>, output: &mut impl Write) -> Result<()> {
-    let report = Report { findings: findings.iter().map(|finding| finding.says.clone()).collect(), checks: checks() };
+pub(super) fn run<'a>(findings: impl Iterator<Item = &'a Finding>, file: Option<&Path>, output: &mut impl Write) -> Result<()> {
+    let report = Report { findings: findings.map(|finding| finding.says.clone()).collect(), checks: checks() };
     let file = file.map_or_else(|| PathBuf::from(FILE), Path::to_owned);
     fs::write(&file, names::left_out(&report.markdown(), &names::of_this_machine()))
         .with_context(|| format!("cannot write {}", file.display()))?;

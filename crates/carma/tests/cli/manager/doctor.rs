@@ -1,6 +1,7 @@
 //! `carma doctor` on the state of a manager.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -10,14 +11,45 @@ use carma_manager::supervise::{AttemptFolder, AttemptState, find};
 use super::lab::{program, until};
 use super::up::ManagerProcess;
 
-/// The findings about a state folder.
-fn findings(state: &Path) -> Vec<String> {
+/// The findings about one area, of a manager with this state folder.
+fn about(area: &str, state: &Path) -> Vec<String> {
     let output = Command::new(program()).args(["doctor", "--json", "--state"]).arg(state).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let all: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
-    let texts = all.iter().map(|finding| format!("{} {} ({})", finding["health"], finding["says"], finding["fix"]).replace('"', ""));
-    let folder = state.display().to_string();
-    texts.filter(|text| text.contains("store")).map(|text| text.replace(&folder, "STATE")).collect()
+    let has_errors = all.iter().any(|finding| finding["health"] == "error");
+    assert_eq!(output.status.code(), Some(i32::from(has_errors)), "{all:?} {}", String::from_utf8_lossy(&output.stderr));
+    let of_area = all.iter().filter(|finding| finding["area"] == area);
+    let texts = of_area.map(|finding| format!("{} {} ({})", finding["health"], finding["says"], finding["fix"]).replace('"', ""));
+    texts.map(|text| text.replace(&state.display().to_string(), "STATE")).collect()
+}
+
+fn findings(state: &Path) -> Vec<String> {
+    about("store", state)
+}
+
+#[test]
+fn the_doctor_checks_the_manager_and_what_it_stands_on() {
+    let mut up = ManagerProcess::new(None, "[queue]\nbackfill = 3\n");
+    let state = up.state();
+    let first = |area: &str| about(area, &state).into_iter().next().unwrap_or_default();
+    let manager = about("manager", &state);
+    assert!(
+        manager[0].starts_with("ok the manager runs at STATE/carma.sock: version ") && manager[1].contains("answers in"),
+        "{manager:?}"
+    );
+    assert!(first("configuration").ends_with("carma.toml is read: 1 key set, no unknown key (null)"), "{}", first("configuration"));
+    assert!(about("disk", &state).iter().any(|text| text.contains("is written and synced in")), "{:?}", about("disk", &state));
+    assert!(first("permissions").starts_with("ok the state folder, the socket and the secrets"), "{}", first("permissions"));
+    assert!(!about("control_groups", &state).is_empty() && !about("service", &state).is_empty());
+    // What is wrong is found, and has its remedy.
+    let configuration = up.folder().join("carma.toml");
+    fs::write(&configuration, "[queue]\nbackfill = 4\n").unwrap();
+    assert!(about("configuration", &state)[1].ends_with("was changed after the manager read it (carma config reload)"));
+    fs::write(&configuration, "[queue]\nbackfil = 4\n").unwrap();
+    assert!(first("configuration").contains("carma.toml:2: there is no key queue.backfil: did you mean queue.backfill?"));
+    fs::set_permissions(state.join("carma.db"), fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(first("permissions").starts_with("error STATE/carma.db holds secrets that others can read (mode 0644) (chmod 600"));
+    up.kill();
+    assert!(first("manager").starts_with("warning no manager runs; one that was killed left STATE/carma.sock"), "{}", first("manager"));
 }
 
 /// The files of a folder, with their contents.
@@ -57,7 +89,7 @@ fn the_doctor_finds_what_does_not_fit_together_and_changes_nothing() {
     assert_eq!(found.len(), 4, "{found:#?}");
     assert!(found[0].starts_with("note job 1 attempt 1 runs according to the store, but it has ended"), "{found:#?}");
     assert!(found[1].contains("job 2 attempt 1 runs according to the store, but it has no folder"), "{found:#?}");
-    assert!(found[2].starts_with("missing job 3") && found[2].contains("exit.json is damaged"), "{found:#?}");
+    assert!(found[2].starts_with("error job 3") && found[2].contains("exit.json is damaged"), "{found:#?}");
     assert!(found[3].contains("STATE/attempts/77 belongs to no job in the store"), "{found:#?}");
     assert!(contents(&up.state().join("attempts")) == before);
     fs::write(go, "").unwrap();
@@ -69,8 +101,5 @@ fn the_doctor_names_the_remedy_for_a_damaged_store_and_says_nothing_without_one(
     assert_eq!(findings(folder.path()), <[String; 0]>::default());
     fs::write(folder.path().join("carma.db"), "no database\n".repeat(500)).unwrap();
     let found = findings(folder.path());
-    assert!(
-        matches!(found.as_slice(), [one] if one.starts_with("missing") && one.contains("carma restore FILE --state STATE")),
-        "{found:?}"
-    );
+    assert!(matches!(found.as_slice(), [one] if one.starts_with("error") && one.contains("carma restore FILE --state STATE")), "{found:?}");
 }

@@ -51,6 +51,13 @@ fn jobs_that_share_a_gpu_are_attributed_separately_now_and_over_time() {
     client.act("@large", &JobAction::Cancel).unwrap();
     let ended = until(|| client.timeline("0", &SampleQuery::default()).unwrap().stays.pop().filter(|stay| stay.ended.is_some()));
     assert_eq!(ended.ending.as_ref().map(|ending| ending.brief.as_str()), Some("cancelled"));
+    // A job's part of the utilisation is known while it runs, and kept when it has ended.
+    let parts = [client.utilisation("@large").unwrap(), client.utilisation("@small").unwrap()];
+    for part in parts {
+        let [part] = part.try_into().unwrap();
+        assert!(part.utilisation[Metric::Smact].iter().flatten().any(|share| *share > 0.0), "{part:?}");
+        assert!(part.since.0 + 1000 >= tenants[0].launched.0 && part.span.get() >= 5.0, "{part:?}");
+    }
     assert!(!served.json(&["history", "--search", "LARG", "--json"]).as_array().unwrap().is_empty());
 }
 

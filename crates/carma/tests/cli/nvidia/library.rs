@@ -97,7 +97,11 @@ fn every_required_function_is_in_nvidias_library() {
     assert!(missing.contains("nvmlDeviceGetProcessesUtilizationInfo"), "{missing:?}");
     let comparable = |text: &str| match serde_json::from_str::<Value>(text) {
         // Times and energy continue.
-        Ok(value) => {
+        Ok(mut value) => {
+            // The doctor's other findings are about this machine.
+            if let Some(rows) = value.as_array_mut() {
+                rows.retain(|row| row.get("area").is_none_or(|area| area == "gpus"));
+            }
             format!("{value:#}").lines().filter(|line| !line.contains("energy") && !line.contains("\"at\"")).collect::<Vec<_>>().join("\n")
         }
         Err(_) => text.to_owned(),
