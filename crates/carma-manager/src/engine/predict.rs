@@ -4,7 +4,7 @@ use carma_core::JobId;
 
 use super::state::EngineState;
 
-/// After a restart, the requests of so many waiting jobs are read from the store at a time.
+/// The requests of so many waiting jobs are read from the store at a time.
 const MOST_READ: usize = 50;
 
 impl EngineState {
@@ -18,7 +18,7 @@ impl EngineState {
         self.predictions.order(&self.decisions, &self.estimates.lengths);
     }
 
-    /// What jobs of an earlier manager have in common with others is read from their requests.
+    /// What jobs of an earlier manager, and those far behind in an array, have in common with others is read from their requests.
     fn remember_groups(&mut self) {
         let scheduler = self.decisions.scheduler();
         let running = scheduler.fleet().devices().flat_map(|device| device.tenants.iter().map(|tenant| tenant.attempt.job));
