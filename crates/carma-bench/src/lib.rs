@@ -7,7 +7,7 @@ mod instructions;
 mod processor;
 mod table;
 
-pub use processor::processor_time;
+pub use processor::{processor_time, thread_times};
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

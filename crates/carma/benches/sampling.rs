@@ -10,15 +10,21 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use carma_bench::{Calls, Case, Suite, processor_time};
-use carma_emu::Machine;
+use carma_bench::{Calls, Case, Suite, processor_time, thread_times};
+use carma_core::MiB;
 use carma_emu::state::{ContextKind, ContextRecord, started};
+use carma_emu::{Machine, VARIABLE};
 use carma_gpu::{DEADLINE, DeviceUuid, Driver, Monitor};
+use carma_manager::api::Submission;
+use carma_manager::client::{Address, Client};
+use carma_manager::places::Places;
+use carma_manager::request::{JobCommand, JobRequest};
 
 const GPUS: u32 = 8;
 const PROCESSES_A_GPU: u32 = 3;
-/// Duration of the measurement.
+/// Duration of the measurements.
 const WATCHED: Duration = Duration::from_secs(30);
+const WATCHED_IN_A_MANAGER: Duration = Duration::from_secs(180);
 
 struct Server {
     machine: Machine,
@@ -28,12 +34,17 @@ struct Server {
 
 impl Server {
     fn new() -> Self {
+        Self::with(GPUS * PROCESSES_A_GPU)
+    }
+
+    /// A server with so many processes.
+    fn with(count: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_carma"));
         let servers = format!("{GPUS}xA100-40GB").parse().unwrap();
         let machine = Machine::create(&folder.path().join("emu"), &servers, 1.0, Some(program)).unwrap();
         let mut processes = Vec::new();
-        for place in 0..GPUS * PROCESSES_A_GPU {
+        for place in 0..count {
             let process = Command::new("sleep").arg("100000").spawn().unwrap();
             let counters = [0.3, 0.2, 0.1, 0.4];
             let context = ContextRecord {
@@ -64,6 +75,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // Without their GPUs, jobs end.
+        let _ = Machine::remove(self.machine.folder());
         for process in &mut self.processes {
             let _ = process.kill();
             let _ = process.wait();
@@ -107,6 +120,61 @@ fn main() {
         },
     });
     share_of_a_core();
+    in_a_manager();
+}
+
+/// Threads of a manager that are in the driver: the emulated one checks for events in a loop. The `gpu` threads make its other calls.
+const IN_THE_DRIVER: [&str; 2] = ["gpu", "gpu events"];
+/// Predictions of starts and ends. They take their own share, which depends on the queue.
+const PREDICTIONS: &str = "predictions";
+
+/// The load of a manager whose jobs are the processes, thread by thread.
+fn in_a_manager() {
+    let state = tempfile::tempdir().unwrap();
+    let mut server = Server::with(0);
+    let program = Path::new(env!("CARGO_BIN_EXE_carma"));
+    let mut command = Command::new(program);
+    command.arg("up").arg("--state").arg(state.path()).env(VARIABLE, server.machine.folder());
+    server.processes.push(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let manager = server.processes[0].id();
+    let connect = || Client::at(Address::Socket(Places::at(state.path()).socket)).ok();
+    let mut client = until(connect);
+    let train = format!("{} emu train --workload dlrm_criteo_bs32768 --memory 9000 --seconds 100000 &", program.display());
+    let train = format!("{} wait", train.repeat(PROCESSES_A_GPU as usize));
+    let mut job = JobRequest::new(JobCommand::Program(["sh", "-c", &train].map(str::to_owned).to_vec()), state.path());
+    job.environment.insert("PATH".to_owned(), "/usr/bin:/bin".to_owned());
+    job.resources.memory = Some(MiB(33_000));
+    let array = Some((0..GPUS).collect());
+    client.submit(&Submission { job, array, parameters: Vec::new() }).unwrap();
+    until(|| (client.status().unwrap().jobs.running == u64::from(GPUS)).then_some(()));
+    std::thread::sleep(Duration::from_secs(10));
+    let load = fs::read_to_string("/proc/loadavg").unwrap();
+    let (before, began) = (thread_times(manager), Instant::now());
+    std::thread::sleep(WATCHED_IN_A_MANAGER);
+    let (after, took) = (thread_times(manager), began.elapsed());
+    println!("\nin a manager with {GPUS} jobs of {PROCESSES_A_GPU} processes, in percent of a core; load {}", load.trim());
+    let (mut own, mut driver) = (0.0, 0.0);
+    for (name, time) in after {
+        let share = time.saturating_sub(before.get(&name).copied().unwrap_or_default()).as_secs_f64() / took.as_secs_f64() * 100.0;
+        println!("  {name:<24} {share:.3} %");
+        match name.as_str() {
+            PREDICTIONS => {}
+            name if IN_THE_DRIVER.contains(&name) => driver += share,
+            _ => own += share,
+        }
+    }
+    println!("  together {own:.3} % without predictions and the driver's threads, which took {driver:.3} %");
+}
+
+fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(300), "it did not come to that");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 /// The load of `carma gpus --watch`, with its stream of counters.

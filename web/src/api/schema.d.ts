@@ -1263,7 +1263,7 @@ export interface components {
             minutes: components["schemas"]["MinuteMean"][];
             /** @description Start of the period. */
             since: components["schemas"]["UnixMillis"];
-            /** @description The attempts on it, by launch time. */
+            /** @description The attempts on it, by launch time; of more than 1,000, the longest in the period. */
             stays: components["schemas"]["GpuStay"][];
             /** @description End of the period. */
             until: components["schemas"]["UnixMillis"];
@@ -3882,7 +3882,7 @@ export interface operations {
                 since?: components["schemas"]["UnixMillis"];
                 /** @description Only jobs submitted before this time. */
                 until?: components["schemas"]["UnixMillis"];
-                /** @description Only jobs with a lower number than this. */
+                /** @description Only jobs that come after this one in the order. */
                 before?: components["schemas"]["JobId"];
                 /** @description The order. An export is always by number. */
                 order?: components["schemas"]["HistoryOrder"];
@@ -4158,7 +4158,7 @@ export interface operations {
                 since?: components["schemas"]["UnixMillis"];
                 /** @description Only jobs submitted before this time. */
                 until?: components["schemas"]["UnixMillis"];
-                /** @description Only jobs with a lower number than this. */
+                /** @description Only jobs that come after this one in the order. */
                 before?: components["schemas"]["JobId"];
                 /** @description The order. An export is always by number. */
                 order?: components["schemas"]["HistoryOrder"];

@@ -38,9 +38,9 @@ impl Scheduler {
         }
         for server in self.fleet.servers() {
             let here = |job: &&Job| job.state.active().is_some_and(|active| active.placement.server == server.spec.id);
-            let claims = self.jobs.values().filter(here).map(|job| job.spec.host_claim());
+            let claims = self.jobs().filter(here).map(|job| job.spec.host_claim());
             let sum = claims.fold(HostClaim::default(), HostClaim::and);
-            let without_gpus = self.jobs.values().filter(here).filter(|job| job.spec.gpus == 0).count();
+            let without_gpus = self.jobs().filter(here).filter(|job| job.spec.gpus == 0).count();
             expect(without_gpus == server.cpu_jobs(), &|| {
                 format!("{} counts {} jobs without GPUs of {without_gpus}", server.spec.id, server.cpu_jobs())
             });
@@ -56,14 +56,14 @@ impl Scheduler {
             expect(false, &|| format!("the account of {user} does not add up"));
         }
         let with_gpus = |job: &&Job| job.state.active().is_some_and(|active| !active.placement.devices.is_empty());
-        let charged = if self.config.queue.fair_share { self.jobs.values().filter(with_gpus).count() } else { 0 };
+        let charged = if self.config.queue.fair_share { self.jobs().filter(with_gpus).count() } else { 0 };
         let paid = self.queues.main.ledger.len();
         expect(charged == paid, &|| format!("{paid} attempts are charged of {charged}"));
         let tenants = self.fleet.devices().flat_map(|device| &device.tenants);
         expect(self.backlog.is_of(tenants, self.clock), &|| "the work that is under way does not add up".to_owned());
         expect(self.queues.main.adds_up(), &|| "the work that waits does not add up".to_owned());
         let mut queued = 0;
-        for job in self.jobs.values() {
+        for job in self.jobs() {
             queued += usize::from(self.queues.contains(&Place::of(job)));
             self.audit_job(job, &mut expect);
         }

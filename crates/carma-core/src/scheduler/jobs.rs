@@ -15,14 +15,14 @@ use crate::units::Time;
 
 /// A job that passed every check of its submission.
 struct CheckedJob {
-    job: Job,
+    job: Box<Job>,
     /// A job it depends on that has failed already.
     failed_dependency: Option<JobId>,
 }
 
 impl Scheduler {
     pub(super) fn known_job(&self, job: JobId) -> Result<&Job, EventError> {
-        self.jobs.get(&job).ok_or(EventError::UnknownJob(job))
+        self.job(job).ok_or(EventError::UnknownJob(job))
     }
 
     /// Changes a job's state, or refuses as the state machine does.
@@ -67,7 +67,7 @@ impl Scheduler {
                 Some(_) => {}
             }
         }
-        let job = Job::accept(spec, unmet, sequence, now);
+        let job = Box::new(Job::accept(spec, unmet, sequence, now));
         match self.beyond_quota(&job, now) {
             Some(over) => Err(EventError::Quota { job: id, over }),
             None => Ok(CheckedJob { job, failed_dependency: failed }),

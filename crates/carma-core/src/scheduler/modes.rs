@@ -75,7 +75,7 @@ impl Scheduler {
             let demand = self.demand(job, now);
             self.in_preparation(&demand, now) >= demand.width()
         };
-        if self.config.modes.allowed.is_empty() || self.jobs.get(&head).is_none_or(enough) {
+        if self.config.modes.allowed.is_empty() || self.job(head).is_none_or(enough) {
             return false;
         }
         // Jobs that passed the head in this decision went by this plan: another one could keep the devices that they are on.

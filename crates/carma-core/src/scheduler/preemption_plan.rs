@@ -40,7 +40,7 @@ struct PlannedServer {
 
 impl<'a> PreemptionPlan<'a> {
     pub(super) fn new(scheduler: &'a Scheduler, now: Time) -> Self {
-        let job = |attempt: AttemptId| scheduler.jobs.get(&attempt.job);
+        let job = |attempt: AttemptId| scheduler.job(attempt.job);
         let over: Vec<&Job> = scheduler.time_slices.longest_over().into_iter().filter_map(job).collect();
         let leaving: Vec<&Job> = scheduler.time_slices.leaving().filter_map(job).collect();
         let mut servers = BTreeMap::new();

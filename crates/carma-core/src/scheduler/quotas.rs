@@ -90,7 +90,7 @@ impl Scheduler {
         let limited = |spec: &JobSpec| self.config.quotas.of(spec.user).limits();
         let counted = |job: &&Job| limited(&job.spec) || before.is_waiting(job) || before.turn(job).is_some();
         let (mut running, mut waiting) = (Vec::new(), Vec::new());
-        for job in self.jobs.values().filter(counted) {
+        for job in self.jobs().filter(counted) {
             let place = Place::of(job);
             if job.state.active().is_some() {
                 running.push(job.id());

@@ -59,7 +59,7 @@ impl Scheduler {
         if let Some(active) = &active {
             self.take_back(&job, active, now);
         }
-        self.jobs.insert(id, job);
+        self.jobs.insert(id, Box::new(job));
         if let Some(active) = active {
             self.predict_speeds(&active.placement, now);
         }

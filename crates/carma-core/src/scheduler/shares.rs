@@ -124,7 +124,7 @@ impl Scheduler {
         let as_of = ledger.as_of();
         let uncharged =
             |job: &Job| job.state.active().filter(|active| !ledger.charges(active.attempt)).map(|active| (job.id(), active.launched_at));
-        let running: Vec<(JobId, Time)> = self.jobs.values().filter_map(uncharged).collect();
+        let running: Vec<(JobId, Time)> = self.jobs().filter_map(uncharged).collect();
         for (job, launched_at) in running {
             self.charge(job, launched_at.max(as_of), now);
         }
@@ -174,12 +174,12 @@ impl Scheduler {
         if rules == before {
             return;
         }
-        let waiting = self.jobs.values().filter(|job| job.state.waiting().is_some());
+        let waiting = self.jobs().filter(|job| job.state.waiting().is_some());
         let turns: Vec<(JobId, Turn)> = waiting.map(|job| (job.id(), self.turn(job, now))).collect();
         for (job, turn) in turns {
             self.jobs.entry(job).and_modify(|known| known.turn = turn);
         }
-        let place = |job: JobId| self.jobs.get(&job).map(Place::of);
+        let place = |job: JobId| self.jobs.get(&job).map(|job| Place::of(job));
         self.queues.sort_again(rules, &place);
         self.arrays.sort_again(&place);
         self.quotas.sort_again(&place);

@@ -37,7 +37,7 @@ pub struct HistoryQuery {
     /// Only jobs submitted before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<UnixMillis>,
-    /// Only jobs with a lower number than this.
+    /// Only jobs that come after this one in the order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<JobId>,
     /// The order. An export is always by number.

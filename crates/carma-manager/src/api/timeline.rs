@@ -59,6 +59,6 @@ pub struct GpuTimeline {
     pub until: UnixMillis,
     /// Means per minute; for more than a day, means of several minutes, dated by the first.
     pub minutes: Vec<MinuteMean>,
-    /// The attempts on it, by launch time.
+    /// The attempts on it, by launch time; of more than 1,000, the longest in the period.
     pub stays: Vec<GpuStay>,
 }

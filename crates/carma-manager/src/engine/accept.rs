@@ -7,6 +7,7 @@ use carma_core::{ArrayId, ArrayMember, Event, JobId, JobLabel, JobSpec};
 use super::decide::Reply;
 use super::decide::batch::{AcceptedArray, AcceptedJob};
 use super::estimates::{Estimated, Groups, Method, Purpose};
+use super::predictions::WAITING;
 use super::refusal::refused;
 use super::request_source::RequestSource;
 use super::state::EngineState;
@@ -76,7 +77,11 @@ impl EngineState {
             let (template, indices) = (template.clone(), sources.iter().filter_map(RequestSource::index).collect());
             self.decisions.batch.arrays.push(AcceptedArray { array: *array, indices, template, owner: owner.clone(), submitted });
         }
-        for ((label, source), checked) in labels.into_iter().zip(sources).zip(checked) {
+        for (place, ((label, source), checked)) in labels.into_iter().zip(sources).zip(checked).enumerate() {
+            // Those of the others are looked up when they come to the front of the queue.
+            if place < WAITING {
+                self.estimates.lengths.add(label.job, checked.groups);
+            }
             self.record(label, source, &checked, owner, submitted);
         }
         Ok(accepted)
@@ -123,21 +128,20 @@ impl EngineState {
     fn check(&self, id: JobId, first: JobId, request: &JobRequest, owner: &Owner) -> Result<(JobSpec, CheckedJob), Problem> {
         let mut spec = self.spec(id, first, request, owner)?;
         let recalled = self.estimates.recall(request, spec.user);
-        let note = self.estimates.add_to(&mut spec, request, recalled.as_ref());
+        let groups = self.estimates.lengths.groups(request, spec.user);
+        let note = self.estimates.add_to(&mut spec, request, &groups, recalled.as_ref());
         spec.validate().map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
         if let Some(problem) = recalled.as_ref().and_then(|recalled| self.over_limit(recalled)) {
             return Err(problem);
         }
         let method = if recalled.is_some() { None } else { self.estimates.method(request) };
         spec.awaits_estimate = method.is_some();
-        let groups = self.estimates.lengths.groups(request, spec.user);
         Ok((spec, CheckedJob { groups, recalled, method, note }))
     }
 
     /// Records an accepted job, and starts its estimate if it needs one.
     fn record(&mut self, label: JobLabel, source: RequestSource, checked: &CheckedJob, owner: &Owner, submitted: UnixMillis) {
         let id = label.job;
-        self.estimates.lengths.add(id, checked.groups);
         self.predictions.submitted(&self.decisions, &self.estimates.lengths, id);
         self.jobs.add(id, JobMeta { name: source.name().map(str::to_owned), owner: owner.clone(), submitted });
         if let Some(method) = checked.method {

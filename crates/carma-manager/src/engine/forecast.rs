@@ -39,7 +39,8 @@ impl EngineState {
         for (id, request) in (first.0..).map(JobId).zip(jobs.into_iter().take(MAX_FORECASTS)) {
             let mut spec = self.spec(id, first, &request, owner)?;
             let recalled = self.estimates.recall(&request, spec.user).or_else(|| estimated.cloned());
-            let note = self.estimates.add_to(&mut spec, &request, recalled.as_ref());
+            let groups = self.estimates.lengths.groups(&request, spec.user);
+            let note = self.estimates.add_to(&mut spec, &request, &groups, recalled.as_ref());
             actions.extend(scheduler.handle(Event::JobSubmitted(Box::new(spec.clone())), now).map_err(|error| refused(&error))?);
             let placement = actions.iter().find_map(|action| launched(action, id)).cloned();
             let why = placement.is_none().then(|| scheduler.explain(id)).transpose().map_err(|error| refused(&error))?.map(|explanation| {

@@ -1,6 +1,7 @@
 //! What the core does not know about unfinished jobs.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use carma_core::{Event, EventError, JobId};
 
@@ -11,7 +12,9 @@ use crate::store::JobMeta;
 /// The unfinished jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
-    meta: HashMap<JobId, JobMeta>,
+    /// The jobs of an array share theirs.
+    meta: HashMap<JobId, Arc<JobMeta>>,
+    latest: Option<Arc<JobMeta>>,
     /// How many of them each user has.
     per_user: HashMap<u32, u64>,
     /// Finished jobs that the core still needs.
@@ -21,11 +24,13 @@ pub(crate) struct Jobs {
 impl Jobs {
     pub(crate) fn add(&mut self, job: JobId, meta: JobMeta) {
         *self.per_user.entry(meta.owner.uid).or_default() += 1;
-        self.meta.insert(job, meta);
+        let shared = self.latest.take().filter(|latest| **latest == meta).unwrap_or_else(|| Arc::new(meta));
+        self.latest = Some(Arc::clone(&shared));
+        self.meta.insert(job, shared);
     }
 
     pub(crate) fn get(&self, job: JobId) -> Option<&JobMeta> {
-        self.meta.get(&job)
+        self.meta.get(&job).map(Arc::as_ref)
     }
 
     pub(crate) fn owner(&self, job: JobId) -> Option<&Owner> {

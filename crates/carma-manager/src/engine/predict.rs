@@ -18,7 +18,7 @@ impl EngineState {
         self.predictions.order(&self.decisions, &self.estimates.lengths);
     }
 
-    /// What jobs of an earlier manager have in common with others is read from their requests.
+    /// What jobs of an earlier manager, and those far behind in an array, have in common with others is read from their requests.
     fn remember_groups(&mut self) {
         let scheduler = self.decisions.scheduler();
         let running = scheduler.fleet().devices().flat_map(|device| device.tenants.iter().map(|tenant| tenant.attempt.job));

@@ -114,7 +114,8 @@ impl EngineState {
         self.estimates.is_ready(job);
         let Some(known) = self.decisions.job(job).filter(|job| job.state.outcome().is_none()) else { return };
         let mut spec = known.spec.clone();
-        let note = self.estimates.add_to(&mut spec, request, Some(&estimated));
+        let groups = self.estimates.lengths.groups(request, spec.user);
+        let note = self.estimates.add_to(&mut spec, request, &groups, Some(&estimated));
         // A raised estimate replaces the declaration, which the core already knows to be too low.
         estimated.estimate.memory = spec.memory.estimated;
         estimated.notes.extend(note);

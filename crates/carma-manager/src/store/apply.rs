@@ -8,6 +8,7 @@ use super::change::{AttemptEnd, Change, Drained, StoredJob};
 use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
 use super::metrics::{self, COLUMNS};
+use super::names;
 use super::over_time;
 use super::schema::{CLOCK, NEXT_JOB, NEXT_SERVER, NOT_NEEDED, NOTIFIED_THROUGH};
 use super::secrets;
@@ -26,7 +27,7 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         Change::JobAccepted(job) => to.accept(job),
         Change::ArrayAccepted(array) => {
             arrays::accept(connection, array)?;
-            to.raise(NEXT_JOB, array.last().0 + 1)
+            to.count_submitted(JobId(array.array.0), array.last(), array.submitted)
         }
         Change::SubmissionKept { submission, at } => submission_keys::keep(connection, submission, *at),
         Change::SubmissionsDeleted { before } => submission_keys::delete(connection, *before),
@@ -140,8 +141,18 @@ impl Target<'_> {
         self.execute("INSERT INTO requests (job, request) VALUES (?1, ?2)", params![id.0, Json(request)])?;
         secrets::list(self.0, id, request)?;
         self.execute("INSERT INTO job_states (job, state) VALUES (?1, ?2)", params![id.0, Json(job)])?;
-        // In the same commit as the job: its number stays used, even after the job is deleted.
-        self.raise(NEXT_JOB, id.0 + 1)
+        names::add(self.0, id, request.name.as_deref())?;
+        self.count_submitted(id, id, *submitted)
+    }
+
+    /// In the same commit as the jobs: their numbers stay used, even after the jobs are deleted.
+    fn count_submitted(&self, first: JobId, last: JobId, at: UnixMillis) -> Result<(), ApplyError> {
+        self.execute(
+            "INSERT INTO submission_hours (hour, first, last) VALUES (?1 / 3600000, ?2, ?3)
+             ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)",
+            params![at, first.0, last.0],
+        )?;
+        self.raise(NEXT_JOB, last.0 + 1)
     }
 
     fn change_job(&self, job: &Job, at: UnixMillis) -> Result<(), ApplyError> {
@@ -299,7 +310,7 @@ impl Target<'_> {
         let deleted: Option<Option<u64>> = self.statement(sql)?.query_row(params![job.0], |row| row.get(0)).optional()?;
         let Some(array) = deleted else { return Ok(()) };
         self.execute("DELETE FROM events WHERE job = ?1", params![job.0])?;
-        array.map_or(Ok(()), |array| arrays::delete_if_empty(self.0, array))
+        arrays::delete_if_empty(self.0, job, array)
     }
 }
 

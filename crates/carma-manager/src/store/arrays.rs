@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use super::change::StoredArray;
 use super::columns::{Json, Named};
 use super::error::{ApplyError, StoreError};
+use super::names;
 use super::read::Reader;
 use super::secrets::{has_secrets, without_secrets};
 use crate::event::JobEvent;
@@ -57,15 +58,19 @@ pub(super) fn accept(connection: &Connection, stored: &StoredArray) -> Result<()
     let (kind, body) = JobEvent::Submitted { user: user.clone() }.parts();
     let events = "INSERT INTO events (at, job, kind, body) SELECT ?2, ?1 + key, ?3, ?4 FROM json_each(?5)";
     run(connection, events, params![first, submitted, kind, Json(&body), indices])?;
+    names::add(connection, JobId(first), request.name.as_deref())?;
     if has_secrets(request) {
         run(connection, "INSERT INTO secrets (job) SELECT ?1 + key FROM json_each(?2)", params![first, indices])?;
     }
     Ok(())
 }
 
-/// A job of this array was deleted: what the jobs have in common is deleted with the last one.
-pub(super) fn delete_if_empty(connection: &Connection, array: u64) -> Result<(), ApplyError> {
-    run(connection, "DELETE FROM arrays WHERE array = ?1 AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.array = ?1)", params![array])
+/// A job was deleted: what the jobs of its array have in common is deleted with the last one.
+pub(super) fn delete_if_empty(connection: &Connection, job: JobId, array: Option<u64>) -> Result<(), ApplyError> {
+    let stored = connection.prepare_cached("SELECT 1 FROM arrays WHERE array = ?1")?.exists(params![array])?;
+    let Some(array) = array.filter(|_| stored) else { return names::delete(connection, job.0) };
+    let sql = "DELETE FROM arrays WHERE array = ?1 AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.array = ?1)";
+    if connection.prepare_cached(sql)?.execute(params![array])? > 0 { names::delete(connection, array) } else { Ok(()) }
 }
 
 /// Hides the secrets of the array of this job, once no job of it needs them.
@@ -117,7 +122,8 @@ impl JobStates {
 impl Reader {
     /// Those of all arrays with jobs that are not over, or of one.
     pub(super) fn job_states(&self, of: Option<JobId>) -> Result<JobStates, StoreError> {
-        let sql = "SELECT array, state FROM arrays WHERE (?1 IS NULL OR array = (SELECT jobs.array FROM jobs WHERE id = ?1))";
+        let sql = "SELECT array, state FROM arrays
+            WHERE array IN (SELECT array FROM jobs WHERE id = ?1 UNION SELECT array FROM jobs WHERE ?1 IS NULL AND ended IS NULL)";
         let state = |row: &Row<'_>| {
             let job: rusqlite::Result<Json<Job>> = row.get(1);
             Ok((row.get(0)?, job.map(|Json(job)| job).map_err(|error| error.to_string())))

@@ -22,6 +22,7 @@ mod lease;
 mod lock;
 mod log;
 mod metrics;
+mod names;
 mod over_time;
 mod prune;
 mod read;

@@ -77,8 +77,8 @@ impl Lengths {
     }
 
     /// How long a job should take when alone, if that is known well enough for decisions.
-    pub(super) fn for_decisions(&self, request: &JobRequest, user: UserId) -> Option<Seconds> {
-        let expected = self.durations.expected(&self.groups(request, user))?;
+    pub(super) fn for_decisions(&self, groups: &Groups) -> Option<Seconds> {
+        let expected = self.durations.expected(groups)?;
         (expected.length.spread() <= MOST_SPREAD).then(|| expected.length.median())
     }
 
@@ -104,8 +104,9 @@ mod tests {
             let open = || Lengths::open(folder.path().join(format!("{shared}.csv")), shared);
             open().learn(&request, UserId(1), Seconds::from_secs(600));
             let lengths = open();
-            assert_eq!(lengths.for_decisions(&request, UserId(1)).map(|length| length.get().round()), Some(600.0));
-            assert_eq!(lengths.for_decisions(&request, UserId(2)).is_some(), shared);
+            let length = |user| lengths.for_decisions(&lengths.groups(&request, UserId(user)));
+            assert_eq!(length(1).map(|length| length.get().round()), Some(600.0));
+            assert_eq!(length(2).is_some(), shared);
         }
     }
 
@@ -115,7 +116,7 @@ mod tests {
         let mut lengths = Lengths::open(folder.path().join("durations.csv"), false);
         let of = |name: &str| JobRequest::new(JobCommand::Program(vec![name.to_owned()]), "/project");
         lengths.learn(&of("train"), UserId(1), Seconds::from_secs(600));
-        assert_eq!(lengths.for_decisions(&of("other"), UserId(1)), None);
+        assert_eq!(lengths.for_decisions(&lengths.groups(&of("other"), UserId(1))), None);
         lengths.add(JobId(7), lengths.groups(&of("other"), UserId(1)));
         assert_eq!(lengths.expected(JobId(7)).unwrap().source(), "1 earlier run of this user");
     }

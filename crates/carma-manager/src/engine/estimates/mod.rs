@@ -249,12 +249,18 @@ impl Estimates {
     }
 
     /// Adds an estimate to what the core knows of a job, and raises it where earlier runs needed more. Answers what to tell the user.
-    pub(crate) fn add_to(&self, spec: &mut JobSpec, request: &JobRequest, estimated: Option<&Estimated>) -> Option<String> {
+    pub(crate) fn add_to(
+        &self,
+        spec: &mut JobSpec,
+        request: &JobRequest,
+        groups: &Groups,
+        estimated: Option<&Estimated>,
+    ) -> Option<String> {
         if let Some(Estimated { estimate, .. }) = estimated {
             estimate.clone().tell(spec);
         }
-        spec.expected_duration = self.lengths.for_decisions(request, spec.user).or(spec.expected_duration);
+        spec.expected_duration = self.lengths.for_decisions(groups).or(spec.expected_duration);
         let raises = self.settings.raise_declared && spec.gpus > 0;
-        self.memory.earlier_runs(request, spec.user).filter(|_| raises)?.raise(spec)
+        raises.then(|| self.memory.earlier_runs(request, spec.user)).flatten()?.raise(spec)
     }
 }

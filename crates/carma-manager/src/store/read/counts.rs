@@ -8,6 +8,7 @@ use rusqlite::{Row, params, params_from_iter};
 use super::Reader;
 use super::history::Span;
 use super::job::optional;
+use super::periods::{Period, USER_NAME};
 use crate::ending::EndingClass;
 use crate::rows::{ArraySummary, EnergyKind, EnergyOf, JobCounts, UserSummary};
 use crate::store::columns::Named;
@@ -27,8 +28,9 @@ impl Reader {
     pub fn arrays(&self, arrays: &[ArrayId]) -> Result<Vec<ArraySummary>, StoreError> {
         let marks = vec!["?"; arrays.len()].join(", ");
         let sql = format!(
-            "SELECT array, min(name), uid, min(user), min(submitted), phase, outcome, count(*) FROM jobs
-             WHERE array IN ({marks}) GROUP BY array, uid, phase, outcome ORDER BY array"
+            "SELECT counted.array, name, uid, user, submitted, counted.phase, counted.outcome, jobs FROM
+             (SELECT array, phase, outcome, count(*) AS jobs, min(id) AS first FROM jobs WHERE array IN ({marks}) GROUP BY array, phase, outcome)
+             AS counted JOIN jobs ON id = first ORDER BY counted.array"
         );
         let mut found: BTreeMap<ArrayId, ArraySummary> = BTreeMap::new();
         self.rows(&sql, params_from_iter(arrays.iter().map(|array| array.0)), |row| {
@@ -48,26 +50,26 @@ impl Reader {
 
     /// Users with jobs in the span, or one of them. `now` ends the time on GPUs of running attempts.
     pub fn users(&self, user: Option<UserId>, span: Span, now: UnixMillis) -> Result<Vec<UserSummary>, StoreError> {
-        let user_id = user.map(|user| user.0);
-        let (since, until) = (span.since.unwrap_or_default(), span.until.unwrap_or(now).min(now));
+        let (since, until) = (span.since.unwrap_or_default().0, span.until.unwrap_or(now).min(now).0);
         self.in_one_state(|| {
             let mut found: BTreeMap<UserId, UserSummary> = BTreeMap::new();
-            let jobs = "SELECT uid, max(user), phase, outcome, count(*) FROM jobs
-                 WHERE (?1 IS NULL OR uid = ?1) AND (ended IS NULL OR ended BETWEEN ?2 AND ?3) GROUP BY uid, phase, outcome";
-            self.rows(jobs, params![user_id, since, until], |row| {
+            let mut add = |row: &Row<'_>| {
                 let user = UserId(row.get(0)?);
                 let name = row.get(1)?;
                 let empty = UserSummary { user, name, jobs: JobCounts::default(), gpu_time: Seconds::ZERO, energy: Joules::default() };
                 count(&mut found.entry(user).or_insert(empty).jobs, row, 2)
-            })?;
-            let stays = "SELECT uid, sum(min(ifnull(stays.ended, ?3), ?3) - max(stays.launched, ?2)) FROM stays JOIN jobs ON id = job
-                 WHERE (?1 IS NULL OR uid = ?1) AND stays.launched < ?3 AND (stays.ended IS NULL OR stays.ended > ?2) GROUP BY uid";
-            self.rows(stays, params![user_id, since, until], |row| {
-                if let Some(summary) = found.get_mut(&UserId(row.get(0)?)) {
-                    summary.gpu_time = Seconds::new(row.get::<_, i64>(1)? as f64 / 1000.0).unwrap_or_default();
+            };
+            let unfinished = format!(
+                "SELECT uid, {USER_NAME}, phase, NULL, count(*) FROM jobs AS counted
+                 WHERE (?1 IS NULL OR uid = ?1) AND ended IS NULL GROUP BY uid, phase"
+            );
+            self.rows(&unfinished, params![user.map(|user| user.0)], &mut add)?;
+            self.ended_jobs(&Period::new(since, until + 1), user, &mut add)?;
+            for (user, time) in self.gpu_time(&Period::new(since, until), user)? {
+                if let Some(summary) = found.get_mut(&user) {
+                    summary.gpu_time = time;
                 }
-                Ok(())
-            })?;
+            }
             for sum in self.energy(EnergyKind::User, 0, user, span)? {
                 if let EnergyOf::User { uid, .. } = sum.of
                     && let Some(summary) = found.get_mut(&uid)

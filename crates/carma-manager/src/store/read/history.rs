@@ -74,12 +74,15 @@ impl Conditions {
     }
 }
 
+/// The jobs that an index of failed ones has.
+const FAILED: &str = r#"outcome NOT IN ('"succeeded"', '"cancelled"')"#;
+
 impl OutcomeFilter {
     /// The condition on the document in column `outcome`: a word, or an object with one field.
-    pub(super) const fn condition(self) -> &'static str {
+    const fn condition(self) -> &'static str {
         match self {
             Self::Succeeded => r#"outcome = '"succeeded"'"#,
-            Self::Failed => r#"outcome NOT IN ('"succeeded"', '"cancelled"')"#,
+            Self::Failed => FAILED,
             Self::Oom => r#"outcome IN ('"out_of_memory"', '"host_out_of_memory"')"#,
             Self::TimeLimit => r#"outcome = '"time_limit"'"#,
             Self::Cancelled => r#"outcome = '"cancelled"'"#,
@@ -90,16 +93,21 @@ impl OutcomeFilter {
 }
 
 impl JobFilter {
-    fn conditions(&self) -> Conditions {
+    pub(super) fn conditions(&self) -> Conditions {
         let mut conditions = Conditions::new();
         if let Some(text) = &self.text {
             conditions.sql += r" AND (name LIKE ? ESCAPE '\' OR user LIKE ? ESCAPE '\' OR id = ?)";
             let part = containing(text);
             conditions.values.extend([Box::new(part.clone()) as Box<dyn ToSql>, Box::new(part), Box::new(text.trim().parse::<i64>().ok())]);
         }
-        if let Some(outcome) = self.outcome {
+        let fixed = [
+            self.outcome.map(OutcomeFilter::condition),
+            self.outcome.filter(|outcome| !matches!(outcome, OutcomeFilter::Succeeded | OutcomeFilter::Cancelled)).map(|_| FAILED),
+            self.phase.filter(|phase| *phase != Phase::Done).map(|_| "ended IS NULL"),
+        ];
+        for condition in fixed.into_iter().flatten() {
             conditions.sql += " AND ";
-            conditions.sql += outcome.condition();
+            conditions.sql += condition;
         }
         conditions
             .and("uid = ?", self.user.map(|user| user.0))
@@ -169,14 +177,18 @@ impl Reader {
 
     /// A page of jobs, the latest first: those before a job, up to a limit. By number, as the clock may have jumped.
     pub fn history(&self, filter: &JobFilter, before: Option<JobId>, most: u32) -> Result<Vec<JobSummary>, StoreError> {
-        let Conditions { sql, values } = filter.conditions().and("id < ?", before.map(|job| job.0));
-        let summary = with_taken();
-        self.rows(&format!("{summary} WHERE {sql} ORDER BY id DESC LIMIT {most}"), params_from_iter(values), read_with_taken)
+        self.in_one_state(|| {
+            let sql = format!("{} WHERE id = ?1", with_taken());
+            let numbers = self.numbers(filter, before, most)?;
+            let jobs = numbers.into_iter().map(|id| self.first(&sql, params![id], read_with_taken));
+            jobs.filter_map(Result::transpose).collect()
+        })
     }
 
     /// The same for finished jobs, those that ended last first.
     pub fn recently_finished(&self, filter: &JobFilter, before: Option<JobId>, most: u32) -> Result<Vec<JobSummary>, StoreError> {
-        let Conditions { sql, values } = filter.conditions().and("id < ?", before.map(|job| job.0));
+        let after = "(ended, id) < (SELECT ended, id FROM jobs WHERE id = ?)";
+        let Conditions { sql, values } = filter.conditions().and(after, before.map(|job| job.0));
         let sql = format!("{} WHERE ended IS NOT NULL AND {sql} ORDER BY ended DESC, id DESC LIMIT {most}", with_taken());
         self.rows(&sql, params_from_iter(values), read_with_taken)
     }
@@ -210,7 +222,8 @@ impl Reader {
 
     /// A user's latest job, or the latest of this name.
     pub fn latest(&self, user: UserId, name: Option<&str>) -> Result<Option<JobId>, StoreError> {
-        let sql = "SELECT id FROM jobs WHERE uid = ?1 AND (?2 IS NULL OR name = ?2) ORDER BY id DESC LIMIT 1";
-        self.first(sql, params![user.0, name], |row| row.get(0).map(JobId))
+        let Conditions { sql, values } = Conditions::new().and("uid = ?", Some(user.0)).and("name = ?", name.map(str::to_owned));
+        let sql = format!("SELECT id FROM jobs WHERE {sql} ORDER BY id DESC LIMIT 1");
+        self.first(&sql, params_from_iter(values), |row| row.get(0).map(JobId))
     }
 }

@@ -8,7 +8,9 @@ mod limit;
 mod load;
 mod logs;
 mod notifications;
+mod periods;
 mod samples;
+mod search;
 mod stays;
 mod tallies;
 

@@ -14,18 +14,24 @@ use crate::store::columns::{Named, array_place};
 use crate::store::error::StoreError;
 use crate::units::UnixMillis;
 
-/// The index skips attempts that ended before the span.
-const STAYS: &str = "SELECT stays.job, stays.number, name, user, stays.launched, stays.ended, verdict, iif(stays.number = jobs.attempts, outcome, NULL), reserved, array, array_index
-    FROM stays JOIN jobs ON jobs.id = stays.job JOIN attempts ON attempts.job = stays.job AND attempts.number = stays.number
-    WHERE device = ?1 AND stays.launched < ?3 AND (stays.ended IS NULL OR stays.ended > ?2) ORDER BY stays.launched, stays.job";
+/// A chart of a long period shows no more: of more attempts, the longest in the period.
+const MOST: u32 = 1_000;
+/// The index skips attempts that ended before the span, and has all that the longest ones are chosen by.
+const STAYS: &str = "WITH longest AS (
+        SELECT job, number FROM stays WHERE device = ?1 AND launched < ?3 AND (ended IS NULL OR ended > ?2)
+        ORDER BY min(ifnull(ended, ?3), ?3) - max(launched, ?2) DESC LIMIT ?4
+    )
+    SELECT stays.job, stays.number, name, user, stays.launched, stays.ended, verdict, iif(stays.number = jobs.attempts, outcome, NULL), reserved, array, array_index
+    FROM longest CROSS JOIN stays ON stays.job = longest.job AND stays.number = longest.number AND device = ?1 JOIN jobs ON jobs.id = stays.job
+    JOIN attempts ON attempts.job = stays.job AND attempts.number = stays.number ORDER BY stays.launched, stays.job";
 const STEPS: &str = "SELECT at, memory FROM memory_steps WHERE job = ?1 AND number = ?2 AND device = ?3 AND at < ?5
     AND at >= ifnull((SELECT max(at) FROM memory_steps WHERE job = ?1 AND number = ?2 AND device = ?3 AND at <= ?4), 0) ORDER BY at";
 
 impl Reader {
-    /// Attempts on a device within the span, by launch time. Their memory begins with the last step before the span.
+    /// Attempts on a device within the span, by launch time; of more than 1,000, the longest. Their memory begins with the last step before the span.
     pub fn stays(&self, device: DeviceId, span: Range<UnixMillis>) -> Result<Vec<GpuStay>, StoreError> {
         self.in_one_state(|| {
-            let mut stays = self.rows(STAYS, params![Named(device), span.start, span.end], |row| {
+            let mut stays = self.rows(STAYS, params![Named(device), span.start, span.end, MOST], |row| {
                 let (verdict, outcome) = (optional(row, 6)?, optional(row, 7)?);
                 Ok(GpuStay {
                     attempt: AttemptId { job: JobId(row.get(0)?), number: row.get(1)? },

@@ -11,7 +11,7 @@ use super::lab::*;
 
 const TOKEN: &str = "API_TOKEN";
 
-fn sweep() -> Template {
+pub(super) fn sweep() -> Template {
     let StoredJob { mut request, .. } = stored(JobId(1), alice(), Some("sweep"));
     request.environment.insert(TOKEN.to_owned(), "s3cret-value".to_owned());
     let values = ["0.1", "0.2", "0.3", "0.4"].map(str::to_owned).to_vec();
@@ -19,7 +19,7 @@ fn sweep() -> Template {
 }
 
 /// An array of four jobs.
-fn array(store: &Store, template: Template) -> StoredArray {
+pub(super) fn array(store: &Store, template: Template) -> StoredArray {
     let first = store.next_jobs(4);
     let indices = (0..4).map(|place| if template.parameters.is_empty() { 10 * place } else { place }).collect();
     let array = ArrayId(first.0);

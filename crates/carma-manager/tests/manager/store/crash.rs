@@ -9,6 +9,7 @@ use carma_core::*;
 use carma_manager::store::*;
 use proptest::prelude::*;
 
+use super::arrays::{array, sweep};
 use super::child;
 use super::lab::*;
 
@@ -28,8 +29,9 @@ fn writes_until_killed() {
                 loop {
                     let id = store.next_jobs(1);
                     store.write([accepted(id), event(Some(id), "accepted", NOW), started(id, 1)]).wait().unwrap();
+                    let array = array(&store, sweep()).array;
                     // In one piece: a line that is there is a whole number.
-                    io::stdout().write_all(format!("{}\n", id.0).as_bytes()).unwrap();
+                    io::stdout().write_all(format!("{}\n{}\n", id.0, array.0).as_bytes()).unwrap();
                 }
             });
         }
@@ -56,7 +58,15 @@ fn kill_and_look(lane: u64) {
         // Earlier ones were checked before.
         for id in all.iter().filter(|id| **id > seen) {
             let job = reader.job(*id).unwrap().unwrap();
-            assert_eq!((job.events.len(), job.attempts.len()), (1, 1), "{id} is there by half");
+            let Some(array) = job.job.job.spec.array else {
+                assert_eq!((job.events.len(), job.attempts.len()), (1, 1), "{id} is there by half");
+                continue;
+            };
+            assert_eq!(job.events.len(), 1);
+            let jobs = reader.members(array.array).unwrap();
+            assert_eq!(jobs.iter().map(|job| job.id.0 - array.array.0).collect::<Vec<_>>(), [0, 1, 2, 3], "{id} is of half an array");
+            let values = jobs.iter().map(|job| reader.request(job.id).unwrap().unwrap().array.unwrap().parameters["lr"].clone());
+            assert_eq!(values.collect::<Vec<_>>(), ["0.1", "0.2", "0.3", "0.4"]);
         }
         seen = all.last().copied().unwrap_or(seen);
     }

@@ -73,7 +73,7 @@ fn a_full_file_system_is_survived() {
     let path = lab.path();
     let folder = path.parent().unwrap().display().to_string();
     // A small file system that only this process sees.
-    let script = "mount -t tmpfs -o size=800k tmpfs \"$0\" && head -c 300000 /dev/zero > \"$0/ballast\" && exec \"$@\"";
+    let script = "mount -t tmpfs -o size=1200k tmpfs \"$0\" && head -c 300000 /dev/zero > \"$0/ballast\" && exec \"$@\"";
     let small = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, &folder];
     if !Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", &folder]).status().is_ok_and(|status| status.success()) {
         skip!(Missing::Mounts);

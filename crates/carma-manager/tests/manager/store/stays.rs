@@ -79,3 +79,22 @@ fn memory_steps_are_pruned_with_minutes_and_jobs() {
     assert_eq!(who(&reader, 0, span(0, 9000)), [runs.0]);
     assert_eq!(reader.damage().unwrap(), [""; 0]);
 }
+
+#[test]
+fn a_period_with_very_many_attempts_has_the_longest_of_them() {
+    let lab = Lab::new();
+    let store = lab.open();
+    let first = store.next_jobs(1_003).0;
+    let jobs: Vec<JobId> = (first..first + 1_003).map(JobId).collect();
+    // The first of all is still running, and the next ones took ever longer.
+    let changes = jobs.iter().enumerate().flat_map(|(place, job)| {
+        let end = attempt_ended(*job, 1, at(1_000 + place as u64), 1.0);
+        [accepted(*job), launched(*job, 1_000, &[0])].into_iter().chain((place > 0).then_some(end))
+    });
+    store.write(changes.collect::<Vec<_>>()).wait().unwrap();
+    let reader = store.reader().unwrap();
+    let expected: Vec<u64> =
+        jobs.iter().filter(|job| ![2, 3, 4].map(|place| first + place - 1).contains(&job.0)).map(|job| job.0).collect();
+    assert_eq!(who(&reader, 0, span(0, 9_000)), expected);
+    assert_eq!(who(&reader, 0, span(0, 9_000)).len(), 1_000);
+}
