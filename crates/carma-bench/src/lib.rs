@@ -66,8 +66,12 @@ impl Suite {
         Self { rows: Vec::new(), calls, counted }
     }
 
-    /// Measures a case and prints its row.
+    /// Measures a case and prints its row. With words after `--`, only cases whose name contains one of them.
     pub fn run<S>(&mut self, case: &Case<'_, S>) {
+        let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--")).peekable();
+        if words.peek().is_some() && !words.any(|word| case.name.contains(&word)) {
+            return;
+        }
         if let Some(counted) = &self.counted {
             if counted == case.name {
                 call_repeatedly(case, self.calls.counted);
@@ -81,6 +85,16 @@ impl Suite {
         let row = Row { name: case.name.to_owned(), time: times[times.len() / 2] / case.units as u32, instructions };
         table::print_row(&row, self.rows.iter().find(|row| row.name == case.reference).unwrap_or(&row));
         self.rows.push(row);
+    }
+
+    /// Prints the time that this share of the cases does not exceed.
+    pub fn print_quantile(&self, share: f64) {
+        let mut times: Vec<Duration> = self.rows.iter().map(|row| row.time).collect();
+        times.sort_unstable();
+        let nth = (share * times.len() as f64).ceil() as usize;
+        if let Some(time) = nth.checked_sub(1).and_then(|place| times.get(place)) {
+            println!("{:.0} % of these {} cases take at most {:.1} us", share * 100.0, times.len(), time.as_secs_f64() * 1e6);
+        }
     }
 }
 

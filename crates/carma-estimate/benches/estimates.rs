@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::hint::black_box;
+use std::path::{Path, PathBuf};
 
 use carma_bench::{Calls, Case, Suite};
 use carma_estimate::Family;
@@ -65,6 +66,37 @@ fn descriptions() {
             suite.run(&Case { name: case, units: 1, reference: &reference, setup: &training, prepare: &|_| (), call: &call });
         }
     }
+}
+
+/// All descriptions of the tests, and the published ones in `CARMA_DATA/summaries`, if that is set: how long nearly all of them take.
+fn all_descriptions() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let published = std::env::var_os("CARMA_DATA").map(|data| Path::new(&data).join("summaries"));
+    let mut files: Vec<PathBuf> =
+        files_below(&fixtures).into_iter().chain(published.iter().flat_map(|folder| files_below(folder))).collect();
+    files.sort();
+    let mut suite = Suite::with_calls("Parse + static estimate of every description; reference: itself", Calls { timed: 51, counted: 0 });
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap();
+        let file_name = file.file_name().and_then(|name| name.to_str());
+        // The files also hold the program that made them, and their totals.
+        if parse::read(&bytes, file_name, &training()).is_err() {
+            continue;
+        }
+        let shown: PathBuf = file.iter().rev().take(2).collect::<Vec<_>>().into_iter().rev().collect();
+        let name = shown.display().to_string();
+        let call = |training: &mut Training| {
+            let described = parse::read(&bytes, file_name, training).unwrap().model;
+            black_box(estimate(Estimator::Static, &described, training));
+        };
+        suite.run(&Case { name: &name, units: 1, reference: &name, setup: &training, prepare: &|_| (), call: &call });
+    }
+    suite.print_quantile(0.95);
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
 /// Convolutions with normalisation and activation: all alike, or each wider than the last, so that no two are.
@@ -201,6 +233,7 @@ fn main() {
     // Tables that are read once are not part of an estimate.
     black_box((Stack::built_in(), GpuMemNet::shipped(Family::Cnn, Architecture::Mlp)));
     descriptions();
+    all_descriptions();
     classifiers();
     recordings();
 }

@@ -10,6 +10,9 @@ use carma_core::{Preset, Seconds, Settings};
 use carma_sim::trace::{DurationRule, Generation, ReadLimits, generate, map};
 use carma_sim::{Catalogue, Estimator, InterferenceModel, Knowledge, Servers, Simulation, Trace};
 
+/// As many GPUs as the Philly cluster had.
+const PHILLY: &str = "311x8xA100-40GB,2xA100-40GB";
+
 struct World {
     catalogue: Catalogue,
     interference: InterferenceModel,
@@ -20,7 +23,7 @@ struct World {
 }
 
 impl World {
-    fn new(trace: impl FnOnce(&Catalogue) -> Trace, servers: &str, preset: Preset) -> Self {
+    fn new(trace: impl FnOnce(&Catalogue) -> Trace, servers: &str, preset: Preset, policy: &str) -> Self {
         let catalogue = Catalogue::shipped();
         Self {
             trace: trace(&catalogue),
@@ -28,7 +31,7 @@ impl World {
             interference: InterferenceModel::shipped(),
             knowledge: Knowledge { memory: Estimator::Oracle, ..Knowledge::default() },
             servers: servers.parse().unwrap(),
-            settings: Settings { preset: Some(preset), policy: Some("magm".to_owned()), ..Settings::default() },
+            settings: Settings { preset: Some(preset), policy: Some(policy.to_owned()), ..Settings::default() },
         }
     }
 
@@ -74,7 +77,7 @@ fn main() {
                 name: &format!("{rules}: {jobs} jobs"),
                 units: jobs,
                 reference: &reference,
-                setup: &|| World::new(crowd(jobs), "8xA100-40GB", preset),
+                setup: &|| World::new(crowd(jobs), "8xA100-40GB", preset, "magm"),
                 prepare: &|_| (),
                 call: &|world| world.run(),
             });
@@ -86,7 +89,7 @@ fn main() {
             name: &format!("aegis, counted: {jobs} jobs"),
             units: jobs,
             reference: "aegis, counted: 250 jobs",
-            setup: &|| World::new(crowd(jobs), "8xA100-40GB", Preset::Aegis),
+            setup: &|| World::new(crowd(jobs), "8xA100-40GB", Preset::Aegis, "magm"),
             prepare: &|_| (),
             call: &|world| world.run(),
         });
@@ -95,23 +98,21 @@ fn main() {
     let title = if real { "The Philly cluster, 2017" } else { "A made-up cluster (CARMA_DATA names no folder with Philly's log)" };
     let mut clusters = Suite::with_calls(title, Calls { timed: 3, counted: 0 });
     let name = "82247 jobs, 2490 GPUs, 312 servers: a job";
-    clusters.run(&Case {
-        name,
-        units: 82_247,
-        reference: name,
-        setup: &|| World::new(cluster, "311x8xA100-40GB,2xA100-40GB", Preset::Standard),
-        prepare: &|_| (),
-        call: &|world| world.run(),
-    });
-    let name = "the same on 600 GPUs, most of them shared";
-    clusters.run(&Case {
-        name,
-        units: 82_247,
-        reference: "82247 jobs, 2490 GPUs, 312 servers: a job",
-        setup: &|| World::new(cluster, "75x8xA100-40GB", Preset::Aegis),
-        prepare: &|_| (),
-        call: &|world| world.run(),
-    });
+    for (case, servers, preset, policy) in [
+        (name, PHILLY, Preset::Standard, "magm"),
+        ("2490 GPUs, preset carma", PHILLY, Preset::Carma, "carma"),
+        ("600 GPUs, most of them shared", "75x8xA100-40GB", Preset::Aegis, "magm"),
+        ("600 GPUs, preset carma", "75x8xA100-40GB", Preset::Carma, "carma"),
+    ] {
+        clusters.run(&Case {
+            name: case,
+            units: 82_247,
+            reference: name,
+            setup: &|| World::new(cluster, servers, preset, policy),
+            prepare: &|_| (),
+            call: &|world| world.run(),
+        });
+    }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if let Some(peak) = status.lines().find_map(|line| line.strip_prefix("VmHWM:")) {
         println!("most memory of all of the above: {}", peak.trim());

@@ -10,6 +10,7 @@ mod compare;
 mod configuration;
 mod demo;
 mod doctor;
+mod dry_runs;
 mod emu;
 mod estimate;
 mod estimator;

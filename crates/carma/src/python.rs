@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 /// Files of the package, by path.
@@ -41,6 +42,13 @@ impl Package {
         let path = env::join_paths(std::iter::once(own.clone()).chain(env::var_os("PYTHONPATH").iter().flat_map(env::split_paths)));
         command.args(["-m", "carma.memory"]).env("PYTHONPATH", path.unwrap_or_else(|_| own.into_os_string()));
         command
+    }
+
+    /// A digest of the package: every version has another.
+    pub(crate) fn digest() -> String {
+        let mut hash = Sha256::new();
+        PACKAGE.iter().flat_map(|(name, content)| [name, content]).for_each(|text| hash.update(text));
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The interpreter.

@@ -1,14 +1,18 @@
 //! `carma trace-memory`: runs a training script for a few iterations without a GPU, and estimates from its allocations.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tempfile::TempDir;
 
+use crate::dry_runs::{Cache, Given, resolved};
 use crate::estimate::{self, FitArguments, MachineArguments, Precision, SubjectArguments, TrainingArguments};
 use crate::progress::run_program;
 use crate::python::{Package, temporary_folder};
@@ -33,6 +37,9 @@ pub(crate) struct Arguments {
     /// Allow network connections
     #[arg(long)]
     network: bool,
+    /// Run the script also if an earlier dry run can answer
+    #[arg(long)]
+    no_cache: bool,
     /// A description of the model, for a static estimate if the dry run fails
     #[arg(long)]
     model: Option<PathBuf>,
@@ -92,17 +99,54 @@ impl<'a> DryRun<'a> {
 
     /// Records the events of a command; false if it could not be dry-run.
     fn record(&self, words: &[OsString], recorded: &Path) -> Result<bool> {
-        let Arguments { iterations, time_limit, gpus, network, .. } = self.arguments;
-        let mut command = self.package.memory();
-        command.arg("trace").arg("--iterations").arg(iterations.to_string());
-        command.arg("--time-limit").arg(time_limit.to_string()).arg("--devices").arg(gpus.to_string());
-        if *network {
-            command.arg("--network");
-        }
-        command.arg("-o").arg(recorded).arg("--");
         // The interpreter's name in front of the script is for the shell.
         let script = words.iter().skip_while(|word| word.to_str().is_some_and(|word| word == "python" || word == "python3"));
-        let status = run_program("dry-running", command.args(script).stdin(Stdio::null()));
+        let mut options = self.options();
+        options.extend(script.cloned());
+        // What comes over the network may be new each time.
+        let cache = Cache::of_user().filter(|_| !self.arguments.no_cache && !self.arguments.network);
+        let Some(cache) = cache else { return self.run(&options, recorded, None) };
+        let given = self.given(&options)?;
+        if let Some(events) = cache.find(&given) {
+            fs::write(recorded, events).with_context(|| format!("cannot write {}", recorded.display()))?;
+            eprintln!("carma: from an earlier dry run: nothing that the script reads has changed since (--no-cache runs it again)");
+            return Ok(true);
+        }
+        let (inputs, began) = (self.scratch.path().join("inputs"), SystemTime::now());
+        let done = self.run(&options, recorded, Some(&inputs))?;
+        if done && let Err(error) = cache.keep(&given, &inputs, recorded, began) {
+            eprintln!("carma: this dry run is not kept for the next time: {error}");
+        }
+        Ok(done)
+    }
+
+    /// The recorder's options.
+    fn options(&self) -> Vec<OsString> {
+        let Arguments { iterations, time_limit, gpus, network, .. } = self.arguments;
+        let numbers = [("--iterations", iterations), ("--time-limit", time_limit), ("--devices", gpus)];
+        let mut options: Vec<OsString> = numbers.into_iter().flat_map(|(name, number)| [name.into(), number.to_string().into()]).collect();
+        options.extend(network.then(|| "--network".into()));
+        options.push("--".into());
+        options
+    }
+
+    fn given(&self, options: &[OsString]) -> Result<Given> {
+        Ok(Given {
+            arguments: options.to_vec(),
+            folder: env::current_dir().context("the working folder is gone")?,
+            environment: env::vars_os().collect(),
+            interpreter: resolved(self.package.interpreter()),
+            recorder: Package::digest(),
+        })
+    }
+
+    fn run(&self, options: &[OsString], recorded: &Path, inputs: Option<&Path>) -> Result<bool> {
+        let mut command = self.package.memory();
+        command.arg("trace").arg("-o").arg(recorded);
+        if let Some(inputs) = inputs {
+            command.arg("--inputs").arg(inputs);
+        }
+        let status = run_program("dry-running", command.args(options).stdin(Stdio::null()));
         let status = status.with_context(|| format!("cannot start {}", self.package.interpreter().display()))?;
         // A process that is killed says nothing itself.
         if status.code().is_none() {

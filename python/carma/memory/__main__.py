@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import Optional, Sequence
 
@@ -17,6 +18,7 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("--scratch", metavar="DIR", help="folder that the script's writes go to (a temporary one)")
     trace.add_argument("--network", action="store_true", help="let the script open connections")
     trace.add_argument("--json-errors", action="store_true", help="end stderr with one JSON line when the script fails, for programs")
+    trace.add_argument("--inputs", metavar="FILE", help="where the files that the script looked at are written")
     trace.add_argument("-o", "--output", required=True, metavar="FILE", help="where the trace is written")
     trace.add_argument("script", nargs=argparse.REMAINDER, help="-- train.py ARGS, -- -m module ARGS, or -- torchrun OPTIONS train.py ARGS")
     describe = commands.add_parser("describe", help="write the description of a model")
@@ -68,7 +70,7 @@ def _trace(options: argparse.Namespace) -> int:
     return trace_script(Run(
         output=options.output, program=program, iterations=options.iterations, seconds=options.time_limit,
         devices=max(options.devices, ranks_named(words)), scratch=options.scratch, network=options.network,
-        json_errors=options.json_errors,
+        json_errors=options.json_errors, inputs=options.inputs and os.path.abspath(options.inputs),
     ))
 
 

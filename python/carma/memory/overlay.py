@@ -35,6 +35,8 @@ class Overlay:
         self.folder = REAL["getcwd"]()
         """The working folder that the script sees; it may exist in the scratch folder only."""
         self.has_moved = False
+        self.looked_at: Callable[[str], None] = lambda key: None
+        """Is told each real path that the script opens or asks about."""
 
     # -- where a path leads
 
@@ -92,6 +94,7 @@ class Overlay:
             return copy
         if self.is_hidden(key):
             return os.path.join(self.scratch, "removed", "file")
+        self.looked_at(key)
         return key if self.has_moved else path
 
     def to_write(self, path: Any) -> Any:

@@ -17,6 +17,7 @@ from . import reasons, surroundings
 from .after_training import AfterTraining
 from .batches import Batches
 from .import_hooks import ImportHooks
+from .inputs import Inputs
 from .patches import Patches
 from .phases import TraceComplete
 from .session import Session
@@ -37,6 +38,8 @@ class Run:
     scratch: Optional[str] = None
     network: bool = False
     json_errors: bool = False
+    inputs: Optional[str] = None
+    """Where to write what the script looked at, if all of that is known."""
 
 
 def trace_script(run: Run) -> int:
@@ -51,16 +54,20 @@ def trace_script(run: Run) -> int:
         os.makedirs(scratch, exist_ok=True)
         stack.enter_context(surroundings.no_processes_left())
         stack.enter_context(surroundings.stdout_to_stderr())
-        code, problem, session = _run(run, scratch)
+        inputs = Inputs(scratch)
+        code, problem, session = _run(run, scratch, inputs)
+        inputs.stop()
         if problem is None:
             session.trace.facts.setdefault("script", run.program.name)
             session.trace.write(output)
+            if run.inputs is not None:
+                inputs.write(run.inputs)
             return DONE
     failure.report(problem, run.json_errors)
     return code
 
 
-def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Session]:
+def _run(run: Run, scratch: str, inputs: Inputs) -> tuple[int, Optional[failure.Failure], Session]:
     patches = Patches()
     session = Session(run.iterations, run.devices)
     if LATE is not None:
@@ -73,7 +80,10 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
             sys.argv = [run.program.script, *run.program.arguments]
             hooks = ImportHooks()
             hooks.install(patches)
-            muting.install(session, patches, hooks, scratch, run.network)
+            overlay = muting.install(session, patches, hooks, scratch, run.network)
+            if run.inputs is not None:
+                overlay.looked_at = inputs.add_file
+                inputs.listen()
             loaders.install(patches)
             batches.install(patches)
             after.install()
@@ -91,6 +101,7 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
     except TraceComplete:
         pass
     except TimeLimitReached:
+        inputs.complete = False  # how far it came depends on the host
         if session.phases.finished:
             after.out_of_time()
         else:

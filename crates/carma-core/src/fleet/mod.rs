@@ -2,12 +2,15 @@
 
 mod draw;
 mod host;
+mod largest;
+mod open_devices;
 mod server;
 mod summary;
 mod topology;
 mod tree;
 
 pub use host::Host;
+use open_devices::OpenDevices;
 pub use server::{Server, ServerSpec};
 pub(crate) use summary::{OfferKind, Summary};
 pub use topology::{Link, Topology};
@@ -15,6 +18,7 @@ use tree::Tree;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::slice;
 
 use crate::config::Config;
 use crate::device::{Device, DeviceSpec, grown_stale};
@@ -29,6 +33,7 @@ use crate::{AttemptId, DeviceId, ServerId};
 pub struct Fleet {
     servers: Vec<Server>,
     tree: Tree,
+    open: OpenDevices,
     gpu_count: usize,
     /// A job may fit somewhere that did not fit when this was last read.
     improved: bool,
@@ -47,6 +52,11 @@ impl Fleet {
 
     /// Where a server is, or would be.
     pub(crate) fn server_place(&self, id: ServerId) -> Result<usize, usize> {
+        // Mostly, servers have the numbers from 0 on.
+        let place = id.0 as usize;
+        if self.servers.get(place).is_some_and(|server| server.spec.id == id) {
+            return Ok(place);
+        }
         self.servers.binary_search_by_key(&id, |server| server.spec.id)
     }
 
@@ -101,8 +111,8 @@ impl Fleet {
     }
 
     /// How many devices are open this way, over all servers.
-    pub(crate) fn open_devices(&self, kind: PlacementKind) -> usize {
-        self.tree.root().map_or(0, |summary| summary.open_devices(kind))
+    pub(crate) const fn open_devices(&self, kind: PlacementKind) -> usize {
+        self.open.count(kind)
     }
 
     /// The smallest device memory above this one, where there is any.
@@ -127,6 +137,7 @@ impl Fleet {
     pub(crate) fn remove_server(&mut self, id: ServerId) {
         let Some(place) = self.server_index(id) else { return };
         let server = self.servers.remove(place);
+        self.open.remove(&server.devices);
         let mut gpus: Vec<_> = server.devices.iter().map(|device| device.id().gpu).collect();
         gpus.dedup();
         self.gpu_count -= gpus.len();
@@ -154,8 +165,10 @@ impl Fleet {
         let device = &mut server.devices[index];
         let before = (device.availability(), device.exists(), server.power_left);
         let was_stale = grown_stale(device, config, now).is_some();
+        self.open.remove(slice::from_ref(device));
         let result = change(device);
         device.refresh(config, now);
+        self.open.add(slice::from_ref(device));
         // A sample of a steady GPU changes nothing that a search could see.
         self.improved |= was_stale || device.availability().improves_on(&before.0);
         let (availability, exists) = (device.availability(), device.exists());
@@ -209,9 +222,11 @@ impl Fleet {
     pub(crate) fn update_server(&mut self, id: ServerId, config: &Config, now: Time, change: impl FnOnce(&mut Server)) {
         let Some(place) = self.server_index(id) else { return };
         let server = &mut self.servers[place];
+        self.open.remove(&server.devices);
         change(server);
         self.improved = true;
         server.devices.iter_mut().for_each(|device| device.refresh(config, now));
+        self.open.add(&server.devices);
         server.review_power(config);
         self.tree.set(place, &Summary::of(server));
     }
@@ -225,7 +240,9 @@ impl Fleet {
     pub(crate) fn adds_up(&self) -> bool {
         let gpus: BTreeSet<_> = self.devices().map(|device| device.id().gpu).collect();
         let tree = if self.servers.is_empty() { self.tree.clone() } else { Tree::new(self.servers.iter().map(Summary::of)) };
-        self.gpu_count == gpus.len() && self.tree == tree
+        let mut open = OpenDevices::default();
+        open.add(self.devices());
+        self.gpu_count == gpus.len() && self.open == open && self.tree == tree
     }
 
     /// Every server that `may` does not rule out.

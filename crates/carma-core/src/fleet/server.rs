@@ -74,6 +74,11 @@ impl Server {
     }
 
     pub(super) fn index_of(&self, id: DeviceId) -> Option<usize> {
+        // Mostly, GPUs are whole and have the numbers from 0 on.
+        let place = usize::from(id.gpu.ordinal);
+        if self.devices.get(place).is_some_and(|device| device.id() == id) {
+            return Some(place);
+        }
         self.devices.binary_search_by_key(&id, Device::id).ok()
     }
 

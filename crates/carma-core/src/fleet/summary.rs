@@ -1,8 +1,11 @@
 //! What a server, or many servers together, could at best offer.
 
+use std::cmp::Reverse;
+
+use super::largest::Largest;
 use super::server::Server;
+use crate::device::Room;
 use crate::job::HostClaim;
-use crate::obstacle::PlacementKind;
 use crate::policy::Score;
 use crate::units::{MiB, Time, Watts};
 
@@ -39,8 +42,6 @@ pub(crate) struct Summary {
     soonest: [Time; WIDTHS.len()],
     /// For each of the classes, the best score of a device that may be shared and has this much memory.
     best: [Score; CLASSES.len()],
-    idle_count: u32,
-    room_count: u32,
     /// Some server takes a job without GPUs.
     pub(crate) takes_cpu_job: bool,
     /// The most cores, and the most memory, that a host has.
@@ -75,8 +76,6 @@ impl Summary {
         after_gate: [0; WIDTHS.len()],
         soonest: [Time::MAX; WIDTHS.len()],
         best: [Score(u64::MAX); CLASSES.len()],
-        idle_count: 0,
-        room_count: 0,
         takes_cpu_job: false,
         host_total: HostClaim { cores: 0, memory: MiB::ZERO },
         host_unbooked: HostClaim { cores: 0, memory: MiB::ZERO },
@@ -85,38 +84,34 @@ impl Summary {
     };
 
     pub(super) fn of(server: &Server) -> Self {
-        let mut idle = Vec::with_capacity(server.devices.len());
-        let mut room = Vec::with_capacity(server.devices.len());
-        let mut capacity = Vec::with_capacity(server.devices.len());
-        let mut after_gate = Vec::with_capacity(server.devices.len());
-        let mut ends = Vec::with_capacity(server.devices.len());
+        let [mut idle, mut room, mut capacity, mut after_gate] = [Largest::none(0); 4];
+        let mut ends = Largest::none(Reverse(Time::MAX));
         let mut best = [Score(u64::MAX); CLASSES.len()];
         for device in &server.devices {
             let availability = device.availability();
-            idle.extend(availability.idle);
-            if let Some(offered) = availability.room {
-                room.push(offered.available);
-                for (_, best) in CLASSES.iter().zip(&mut best).take_while(|(class, _)| **class <= offered.available) {
-                    *best = offered.score.min(*best);
-                }
+            let outlook = availability.outlook;
+            availability.idle.into_iter().for_each(|memory| idle.insert(offered(memory)));
+            if let Some(Room { available, score }) = availability.room {
+                room.insert(offered(available));
+                let best = &mut best[class(available)];
+                *best = score.min(*best);
             }
-            if let Some(outlook) = availability.outlook {
-                after_gate.extend(outlook.available);
-                ends.push(outlook.next_end.unwrap_or(Time::MAX));
-            }
+            outlook.and_then(|outlook| outlook.available).into_iter().for_each(|memory| after_gate.insert(offered(memory)));
+            outlook.and_then(|outlook| outlook.next_end).into_iter().for_each(|end| ends.insert(Reverse(end)));
             if device.exists() {
-                capacity.push(device.spec.memory);
+                capacity.insert(offered(device.spec.memory));
             }
         }
-        ends.sort_unstable();
+        // A device of a class is also one of each smaller class.
+        for class in (1..CLASSES.len()).rev() {
+            best[class - 1] = best[class - 1].min(best[class]);
+        }
         Self {
-            idle_count: idle.len() as u32,
-            room_count: room.len() as u32,
-            idle: offer(idle),
-            room: offer(room),
-            capacity: offer(capacity),
-            after_gate: offer(after_gate),
-            soonest: std::array::from_fn(|width| ends.get(WIDTHS[width] - 1).copied().unwrap_or(Time::MAX)),
+            idle: idle.at(WIDTHS),
+            room: room.at(WIDTHS),
+            capacity: capacity.at(WIDTHS),
+            after_gate: after_gate.at(WIDTHS),
+            soonest: ends.at(WIDTHS).map(|Reverse(end)| end),
             best,
             takes_cpu_job: server.takes_cpu_job(),
             host_total: server.host_total(),
@@ -135,8 +130,6 @@ impl Summary {
             after_gate: most(self.after_gate, other.after_gate),
             soonest: std::array::from_fn(|width| self.soonest[width].min(other.soonest[width])),
             best: std::array::from_fn(|class| self.best[class].min(other.best[class])),
-            idle_count: self.idle_count + other.idle_count,
-            room_count: self.room_count + other.room_count,
             takes_cpu_job: self.takes_cpu_job || other.takes_cpu_job,
             host_total: self.host_total.max(other.host_total),
             host_unbooked: self.host_unbooked.max(other.host_unbooked),
@@ -168,8 +161,7 @@ impl Summary {
 
     /// No device with room for this much has a better score.
     pub(crate) fn best(&self, need: MiB) -> Score {
-        let class = CLASSES.iter().rposition(|class| *class <= need).unwrap_or(0);
-        self.best[class]
+        self.best[class(need)]
     }
 
     /// The earliest time at which a tenant has ended on each of this many devices of one server; unset: unknown.
@@ -178,21 +170,18 @@ impl Summary {
         Some(self.soonest[place]).filter(|time| *time < Time::MAX)
     }
 
-    /// How many devices are open this way, over all servers.
-    pub(super) const fn open_devices(&self, kind: PlacementKind) -> usize {
-        match kind {
-            PlacementKind::Idle => self.idle_count as usize,
-            PlacementKind::Share => self.room_count as usize,
-        }
-    }
-
     /// The memory of the largest device.
     pub(super) fn largest(&self) -> MiB {
         MiB(u64::from(self.capacity[0]).saturating_sub(1))
     }
 }
 
-fn offer(mut memory: Vec<MiB>) -> Offer {
-    memory.sort_unstable_by_key(|memory| std::cmp::Reverse(*memory));
-    std::array::from_fn(|width| memory.get(WIDTHS[width] - 1).map_or(0, |memory| memory.0.saturating_add(1).try_into().unwrap_or(u32::MAX)))
+/// Memory as an [`Offer`] has it.
+fn offered(memory: MiB) -> u32 {
+    memory.0.saturating_add(1).try_into().unwrap_or(u32::MAX)
+}
+
+/// The largest class that so much memory is enough for.
+fn class(memory: MiB) -> usize {
+    CLASSES.iter().rposition(|class| *class <= memory).unwrap_or(0)
 }

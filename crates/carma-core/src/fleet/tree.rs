@@ -27,12 +27,12 @@ impl Tree {
             *node = summary;
         }
         let mut tree = Self { nodes, leaves };
-        (1..leaves).rev().for_each(|node| tree.merge(node));
+        (1..leaves).rev().for_each(|node| tree.nodes[node] = tree.merged(node));
         tree
     }
 
-    fn merge(&mut self, node: usize) {
-        self.nodes[node] = self.nodes[2 * node].merge(&self.nodes[2 * node + 1]);
+    fn merged(&self, node: usize) -> Summary {
+        self.nodes[2 * node].merge(&self.nodes[2 * node + 1])
     }
 
     pub(super) const fn has_leaf(&self, leaf: usize) -> bool {
@@ -44,11 +44,15 @@ impl Tree {
     }
 
     pub(super) fn set(&mut self, leaf: usize, summary: &Summary) {
-        let mut node = self.leaves + leaf;
-        self.nodes[node] = *summary;
-        while node > 1 {
+        let (mut node, mut summary) = (self.leaves + leaf, *summary);
+        // Above a node that stays as it is, all stay.
+        while self.nodes[node] != summary {
+            self.nodes[node] = summary;
             node /= 2;
-            self.merge(node);
+            if node == 0 {
+                return;
+            }
+            summary = self.merged(node);
         }
     }
 

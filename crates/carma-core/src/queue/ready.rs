@@ -182,6 +182,11 @@ impl Queues {
         order.into_iter().flatten().map(|place| place.job)
     }
 
+    /// Whether jobs that want no GPU wait.
+    pub(crate) fn has_cpu_jobs(&self) -> bool {
+        !self.cpu.is_empty() || !self.host.is_empty()
+    }
+
     /// The first job without GPUs that claims cores or memory.
     pub(crate) fn host_head(&self) -> Option<JobId> {
         self.host.first().map(|place| place.job)

@@ -16,6 +16,9 @@ impl Scheduler {
     /// Starts jobs without GPUs in order, until no host takes another. One that waits for cores or memory lets only those
     /// pass that claim none.
     pub(super) fn start_cpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if !self.queues.has_cpu_jobs() {
+            return;
+        }
         while let Some((job, start)) = self.next_cpu_start(now) {
             let Some((server, passed)) = start else {
                 self.set_aside(job, now);

@@ -23,12 +23,18 @@ impl Statistics {
     /// let of = Statistics::of(vec![0.0, 1.0, 1.0, 0.0], 0.5).unwrap();
     /// assert_eq!((of.mean, of.median, of.p95, of.ema), (0.5, 0.5, 1.0, 0.375));
     /// ```
-    pub fn of(mut values: Vec<f64>, alpha: f64) -> Option<Self> {
-        let first = *values.first()?;
-        let mean = mean(&values);
-        let ema = values.iter().fold(first, |ema, value| ema + alpha * (value - ema));
-        values.sort_unstable_by(f64::total_cmp);
-        Some(Self { mean, median: percentile(&values, 0.5), p95: percentile(&values, 0.95), ema })
+    pub fn of(values: Vec<f64>, alpha: f64) -> Option<Self> {
+        let mut sorted = values.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Self::of_sorted(values.into_iter(), &sorted, alpha)
+    }
+
+    /// The same of values that were sorted before: in order of time, and by size.
+    pub(super) fn of_sorted(values: impl Iterator<Item = f64> + Clone, sorted: &[f64], alpha: f64) -> Option<Self> {
+        let first = values.clone().next()?;
+        let mean = values.clone().sum::<f64>() / sorted.len() as f64;
+        let ema = values.fold(first, |ema, value| ema + alpha * (value - ema));
+        Some(Self { mean, median: percentile(sorted, 0.5), p95: percentile(sorted, 0.95), ema })
     }
 
     /// All statistics of a metric that does not change.

@@ -47,21 +47,28 @@ impl WindowRule {
 pub struct Window {
     rule: WindowRule,
     samples: VecDeque<Sample>,
+    /// The values of each metric by size: every sample asks for percentiles, and sorting them each time would be most of its cost.
+    sorted: Box<PerMetric<Vec<f64>>>,
     began: Time,
 }
 
 impl Window {
     /// An empty window.
     pub fn new(rule: WindowRule) -> Self {
-        Self { rule, samples: VecDeque::with_capacity(rule.samples() + 1), began: Time::ZERO }
+        let samples = VecDeque::with_capacity(rule.samples() + 1);
+        Self { rule, samples, sorted: Box::default(), began: Time::ZERO }
     }
 
     /// Adds a sample and drops those that are too old.
     pub fn push(&mut self, sample: Sample) {
         match self.newest().map(|newest| newest.at.cmp(&sample.at)) {
-            Some(std::cmp::Ordering::Greater) => self.samples.clear(),
+            Some(std::cmp::Ordering::Greater) => {
+                self.samples.clear();
+                self.sorted = Box::default();
+            }
             Some(std::cmp::Ordering::Equal) => {
-                self.samples.pop_back();
+                let replaced = self.samples.pop_back();
+                self.forget(replaced);
             }
             _ => {}
         }
@@ -69,12 +76,28 @@ impl Window {
         if self.samples.is_empty() {
             self.began = sample.at;
         }
+        for (metric, values) in self.sorted.iter_mut() {
+            if let Some(value) = sample.utilisation[metric].map(Fraction::get) {
+                values.insert(place_of(values, value), value);
+            }
+        }
         self.samples.push_back(sample);
+    }
+
+    /// The values of a sample that is gone.
+    fn forget(&mut self, gone: Option<Sample>) {
+        let Some(gone) = gone else { return };
+        for (metric, values) in self.sorted.iter_mut() {
+            if let Some(value) = gone.utilisation[metric].map(Fraction::get) {
+                values.remove(place_of(values, value));
+            }
+        }
     }
 
     fn drop_older_than(&mut self, newest: Time) {
         while self.samples.front().is_some_and(|oldest| newest - oldest.at >= self.rule.length) {
-            self.samples.pop_front();
+            let oldest = self.samples.pop_front();
+            self.forget(oldest);
         }
     }
 
@@ -103,16 +126,14 @@ impl Window {
 
     /// One metric's statistics; `None` when fewer than half of the samples have it.
     pub fn statistics(&self, metric: Metric) -> Option<Statistics> {
-        self.statistics_of(|sample| sample.utilisation[metric].map(Fraction::get))
+        let sorted = &self.sorted[metric];
+        let values = self.samples.iter().filter_map(|sample| sample.utilisation[metric].map(Fraction::get));
+        if sorted.len() * 2 < self.samples.len() { None } else { Statistics::of_sorted(values, sorted, self.rule.alpha()) }
     }
 
     /// The statistics of the power in watts, likewise.
     pub fn power(&self) -> Option<Statistics> {
-        self.statistics_of(|sample| sample.power.map(|power| power.0))
-    }
-
-    fn statistics_of(&self, value: impl Fn(&Sample) -> Option<f64>) -> Option<Statistics> {
-        let values: Vec<f64> = self.samples.iter().filter_map(value).collect();
+        let values: Vec<f64> = self.samples.iter().filter_map(|sample| sample.power.map(|power| power.0)).collect();
         if values.len() * 2 < self.samples.len() { None } else { Statistics::of(values, self.rule.alpha()) }
     }
 
@@ -126,6 +147,11 @@ impl Window {
             power: self.power(),
         })
     }
+}
+
+/// Where a value stands among these, the first of equals.
+fn place_of(sorted: &[f64], value: f64) -> usize {
+    sorted.partition_point(|other| other.total_cmp(&value).is_lt())
 }
 
 /// A finished window: what decisions need of it, without its samples.
@@ -231,6 +257,17 @@ mod tests {
         assert!(!window.is_full(), "from 51 to 139 s");
         window.push(sample(140.0, 0.5));
         assert!(window.is_full());
+    }
+
+    #[test]
+    fn statistics_are_those_of_the_values_that_are_left() {
+        let mut window = Window::new(RULE);
+        for (second, smact) in (0..100).map(|nth| (nth, f64::from(nth * 37 % 11) / 10.0)) {
+            window.push(sample(f64::from(second), smact.min(1.0)));
+            window.push(sample(f64::from(second), smact.min(0.8)));
+            let values = window.samples.iter().filter_map(|sample| sample.utilisation[Metric::Smact].map(Fraction::get)).collect();
+            assert_eq!(window.statistics(Metric::Smact), Statistics::of(values, RULE.alpha()));
+        }
     }
 
     #[test]

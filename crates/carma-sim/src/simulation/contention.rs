@@ -29,17 +29,26 @@ impl<D: Decider> World<'_, D> {
         let server = &self.servers[gpus[gpu].id.server().0 as usize];
         let busy: usize = server.devices.iter().map(|place| gpus[*place].busy()).sum();
         let host = setup.physics.host_slowdown(busy, server.gpus);
-        let affected = if host.to_bits() == gpus[gpu].host.to_bits() { vec![gpu] } else { server.devices.clone() };
-        for place in affected {
-            self.gpus[place].host = host;
-            for resident in 0..self.gpus[place].residents.len() {
-                if let ProcessRef::Rank { process, .. } = self.gpus[place].residents[resident].process_ref {
-                    self.adjust(process);
-                }
+        let server = gpus[gpu].id.server().0 as usize;
+        if host.to_bits() == gpus[gpu].host.to_bits() {
+            self.adjust_all(gpu, host);
+        } else {
+            for nth in 0..self.servers[server].devices.len() {
+                self.adjust_all(self.servers[server].devices[nth], host);
             }
-            self.measure(place);
         }
-        self.touch(gpu);
+        self.report(gpu);
+    }
+
+    /// Updates all processes on a GPU.
+    fn adjust_all(&mut self, gpu: usize, host: f64) {
+        self.gpus[gpu].host = host;
+        for resident in 0..self.gpus[gpu].residents.len() {
+            if let ProcessRef::Rank { process, .. } = self.gpus[gpu].residents[resident].process_ref {
+                self.adjust(process);
+            }
+        }
+        self.measure(gpu);
     }
 
     /// A job is as fast as its slowest rank; the activity of all its ranks follows.
@@ -86,6 +95,11 @@ impl<D: Decider> World<'_, D> {
     /// Marks a GPU as changed for the monitor. Effects of changes elsewhere show up at its next sample.
     pub(super) fn touch(&mut self, gpu: usize) {
         self.measure(gpu);
+        self.report(gpu);
+    }
+
+    /// The same for a GPU that has been measured.
+    fn report(&mut self, gpu: usize) {
         if !self.gpus[gpu].dirty {
             self.gpus[gpu].dirty = true;
             self.changed.push(gpu);
@@ -99,7 +113,7 @@ impl<D: Decider> World<'_, D> {
             let gpu = &mut self.gpus[place];
             gpu.dirty = false;
             // Removed instances have no telemetry.
-            if gpu.is_lost() || self.places.get(&gpu.id) != Some(&place) {
+            if gpu.is_lost() || gpu.removed {
                 continue;
             }
             if gpu.settles_at.is_none()

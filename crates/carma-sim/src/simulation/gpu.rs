@@ -58,6 +58,8 @@ pub(super) struct Gpu {
     pub(super) whole: Option<usize>,
     /// Its instances, if it was partitioned during the run.
     pub(super) instances: Option<Range<usize>>,
+    /// It was an instance, and its GPU has been partitioned again.
+    pub(super) removed: bool,
     /// Number of reasons why it is lost.
     pub(super) losses: u32,
     pub(super) residents: Vec<DeviceProcess>,

@@ -51,6 +51,7 @@ impl<D: Decider> World<'_, D> {
         for instance in self.instances(gpu) {
             let id = self.gpus[instance].id;
             self.places.remove(&id);
+            self.gpus[instance].removed = true;
             self.servers[device.server().0 as usize].devices.retain(|place| *place != instance);
             self.send(Event::GpuDetached { device: id })?;
         }

@@ -65,45 +65,68 @@ impl Monitor {
 
     /// The window that ends now, with noise of this standard deviation.
     pub(super) fn window(&self, now: Time, memory_used: MiB, rule: WindowRule, noise: f64, chance: &mut Chance) -> WindowSummary {
-        let ends = self.history.iter().skip(1).map(|(since, _)| *since).chain([now]);
-        let parts: Vec<(f64, Levels)> = self
-            .history
-            .iter()
-            .zip(ends)
-            .map(|((since, levels), until)| {
-                let cut = (now - *since).get().min(rule.length.get()) - (now - until).get();
-                (cut, *levels)
-            })
-            .filter(|(held, _)| *held > 0.0)
-            .collect();
         let newest = self.history.back().map(|(_, levels)| *levels).unwrap_or_default();
+        let mut parts = self.parts(now, rule);
         // A device that changed at this moment has no sample since.
-        let parts = if parts.is_empty() { vec![(1.0, newest)] } else { parts };
+        if parts.is_empty() {
+            parts.push(Part { held: 1.0, levels: newest, keep: 1.0 });
+        }
         // The mean of a window has less noise than a single sample.
         let shift = if noise > 0.0 { noise * chance.normal() / (rule.samples() as f64).sqrt() } else { 0.0 };
-        let statistics = |metric| Levels::place(metric).map(|place| statistics(&parts, place, rule, shift, noise));
-        WindowSummary { full: true, memory_used, statistics: PerMetric::from_fn(statistics), power: None }
+        let mut sorted = Vec::with_capacity(parts.len());
+        let mut statistics = PerMetric::NONE;
+        for (counter, metric) in Levels::METRICS.into_iter().enumerate() {
+            statistics[metric] = Some(blurred(part_statistics(&parts, counter, &mut sorted), shift, noise));
+        }
+        WindowSummary { full: true, memory_used, statistics, power: None }
+    }
+
+    /// The levels in the window that ends now.
+    fn parts(&self, now: Time, rule: WindowRule) -> Vec<Part> {
+        let ends = self.history.iter().skip(1).map(|(since, _)| *since).chain([now]);
+        let held = |since: Time, until: Time| (now - since).get().min(rule.length.get()) - (now - until).get();
+        let parts =
+            self.history.iter().zip(ends).map(|((since, levels), until)| Part { held: held(*since, until), levels: *levels, keep: 1.0 });
+        let mut parts: Vec<Part> = parts.filter(|part| part.held > 0.0).collect();
+        let keep = 1.0 - 2.0 / (rule.samples() as f64 + 1.0);
+        // Nothing comes before the first.
+        for part in parts.iter_mut().skip(1) {
+            part.keep = keep.powf(part.held / rule.period.get());
+        }
+        parts
     }
 }
 
-/// Statistics of one counter over parts of a window. `noise` is the relative error of each sample, `shift` that of their mean.
-fn statistics(parts: &[(f64, Levels)], counter: usize, rule: WindowRule, shift: f64, noise: f64) -> Statistics {
-    let level = |levels: &Levels| levels.0[counter];
-    let blurred = |statistics: Statistics| {
-        let off = |value: f64, by: f64| (value * (1.0 + by)).clamp(0.0, 1.0);
-        Statistics {
-            mean: off(statistics.mean, shift),
-            median: off(statistics.median, shift),
-            p95: off(statistics.p95, shift + P95 * noise),
-            ema: off(statistics.ema, shift),
-        }
-    };
-    if let [(_, only)] = parts {
-        return blurred(Statistics::steady(level(only)));
+/// Levels that held for a part of a window.
+#[derive(Debug)]
+struct Part {
+    held: f64,
+    levels: Levels,
+    /// How much of a moving average is left after it.
+    keep: f64,
+}
+
+/// Statistics as measured: `noise` is the relative error of each sample, `shift` that of their mean.
+fn blurred(exact: Statistics, shift: f64, noise: f64) -> Statistics {
+    let off = |value: f64, by: f64| (value * (1.0 + by)).clamp(0.0, 1.0);
+    Statistics {
+        mean: off(exact.mean, shift),
+        median: off(exact.median, shift),
+        p95: off(exact.p95, shift + P95 * noise),
+        ema: off(exact.ema, shift),
     }
-    let whole: f64 = parts.iter().map(|(held, _)| held).sum();
-    let mean = parts.iter().map(|(held, levels)| held * level(levels)).sum::<f64>() / whole;
-    let mut sorted: Vec<(f64, f64)> = parts.iter().map(|(held, levels)| (level(levels), *held)).collect();
+}
+
+/// Statistics of one counter over the parts of a window. `sorted` is a buffer.
+fn part_statistics(parts: &[Part], counter: usize, sorted: &mut Vec<(f64, f64)>) -> Statistics {
+    let level = |part: &Part| part.levels.0[counter];
+    if let [only] = parts {
+        return Statistics::steady(level(only));
+    }
+    let whole: f64 = parts.iter().map(|part| part.held).sum();
+    let mean = parts.iter().map(|part| part.held * level(part)).sum::<f64>() / whole;
+    sorted.clear();
+    sorted.extend(parts.iter().map(|part| (level(part), part.held)));
     sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let quantile = |share: f64| {
         let mut below = 0.0;
@@ -113,8 +136,7 @@ fn statistics(parts: &[(f64, Levels)], counter: usize, rule: WindowRule, shift: 
         });
         reached.or(sorted.last()).map_or(0.0, |(value, _)| *value)
     };
-    let keep = 1.0 - 2.0 / (rule.samples() as f64 + 1.0);
-    let first = parts.first().map_or(0.0, |(_, levels)| level(levels));
-    let ema = parts.iter().fold(first, |ema, (held, levels)| level(levels) + (ema - level(levels)) * keep.powf(held / rule.period.get()));
-    blurred(Statistics { mean, median: quantile(0.5), p95: quantile(0.95), ema })
+    let first = parts.first().map_or(0.0, level);
+    let ema = parts.iter().fold(first, |ema, part| level(part) + (ema - level(part)) * part.keep);
+    Statistics { mean, median: quantile(0.5), p95: quantile(0.95), ema }
 }

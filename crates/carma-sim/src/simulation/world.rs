@@ -184,6 +184,7 @@ impl<'a, D: Decider> World<'a, D> {
             host: 1.0,
             cap: None,
             throttling: 1.0,
+            removed: false,
             losses: 0,
             residents: Vec::new(),
             monitor,

@@ -1,7 +1,9 @@
 //! `carma estimate`, `carma trace-memory` and `carma estimator`.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::{carma, stderr, stdout};
 
@@ -149,6 +151,44 @@ fn a_script_without_pytorch_gets_a_plain_answer() {
     let script = file(scratch.path(), "train.py", "print('never')\n");
     let message = stderr(&["trace-memory", "--python", "/nonexistent/python", script.to_str().unwrap()]);
     assert!(message.contains("cannot start /nonexistent/python"), "{message}");
+}
+
+/// A stand-in for Python that counts its runs, and records what a dry run would.
+const PYTHON: &str = r#"#!/bin/sh
+folder=$(dirname "$0")
+echo >> "$folder/runs"
+while [ $# -gt 0 ]; do
+    case $1 in
+        -o) cp "$folder/events" "$2" ;;
+        --inputs) printf '{"complete": true, "files": ["%s/train.py"], "folders": [], "imports": []}' "$folder" > "$2" ;;
+    esac
+    shift
+done
+"#;
+
+#[test]
+fn a_dry_run_is_repeated_only_when_something_has_changed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let python = file(scratch.path(), "python", PYTHON);
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o700)).unwrap();
+    file(scratch.path(), "events", EVENTS);
+    let script = file(scratch.path(), "train.py", "print('layers = 12')");
+    let runs_after = |options: &[&str], variable: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
+        command.args(["trace-memory", "--json", "--python"]).arg(&python).args(options).arg(&script);
+        let output = command.env("XDG_CACHE_HOME", scratch.path().join("cache")).env("LAYERS", variable).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (fs::read(scratch.path().join("runs")).unwrap().len(), output.stdout)
+    };
+    let (runs, answer) = runs_after(&[], "12");
+    assert_eq!(runs, 1);
+    assert_eq!(runs_after(&[], "12"), (1, answer), "the same answer from the first run");
+    assert_eq!(runs_after(&["--no-cache"], "12").0, 2);
+    assert_eq!(runs_after(&["--iterations", "4"], "12").0, 3, "an option");
+    assert_eq!(runs_after(&[], "24").0, 4, "a variable");
+    file(scratch.path(), "train.py", "print('layers = 24')");
+    assert_eq!(runs_after(&[], "12").0, 5, "the script");
+    assert_eq!(runs_after(&[], "12").0, 5);
 }
 
 #[test]

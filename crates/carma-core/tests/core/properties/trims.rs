@@ -45,7 +45,7 @@ impl World {
 
 fn is_limited(job: &Job, device: DeviceId) -> bool {
     let granted = job.state.active().and_then(|active| active.placement.devices.iter().find(|granted| granted.device == device));
-    granted.is_some_and(|granted| matches!(granted.limits, Limits::Mps { memory: Some(_), .. }))
+    granted.is_some_and(|granted| matches!(granted.limits, Limits::Mps { memory: Some(_), .. } | Limits::Driver { .. }))
 }
 
 fn is_sure(job: &Job) -> bool {

@@ -1,0 +1,135 @@
+//! What a dry run is given.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// Variables that differ between jobs and sessions, and say nothing about a script's memory.
+const LEFT_OUT: [&str; 21] = [
+    "CARMA_ARRAY_ID",
+    "CARMA_ATTEMPT",
+    "CARMA_JOB_ID",
+    "CARMA_PROGRESS",
+    "COLUMNS",
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    "LINES",
+    "OLDPWD",
+    "PWD",
+    "SHLVL",
+    "SLURM_ARRAY_JOB_ID",
+    "SLURM_JOBID",
+    "SLURM_JOB_ID",
+    "SSH_CLIENT",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "TERM",
+    "TMPDIR",
+    "XDG_SESSION_ID",
+    "_",
+];
+
+/// What a dry run is given. Two that are given the same and find the same files record the same events.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    /// The arguments of the recorder: its options, the script and the script's arguments.
+    pub(crate) arguments: Vec<OsString>,
+    /// The working folder.
+    pub(crate) folder: PathBuf,
+    pub(crate) environment: BTreeMap<OsString, OsString>,
+    /// The interpreter, without links.
+    pub(crate) interpreter: PathBuf,
+    /// Which version of the recorder it is.
+    pub(crate) recorder: String,
+}
+
+impl Given {
+    /// The name under which its events are kept.
+    pub(super) fn key(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |part: &[u8]| {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        };
+        add(self.recorder.as_bytes());
+        add(self.interpreter.as_os_str().as_bytes());
+        // Another version of Python has another size or date.
+        if let Ok(metadata) = fs::metadata(&self.interpreter) {
+            add(format!("{} {:?}", metadata.len(), metadata.modified().ok()).as_bytes());
+        }
+        add(self.folder.as_os_str().as_bytes());
+        add(&(self.arguments.len() as u64).to_le_bytes());
+        self.arguments.iter().for_each(|word| add(word.as_bytes()));
+        for (name, value) in self.environment.iter().filter(|(name, _)| !LEFT_OUT.iter().any(|left_out| name == left_out)) {
+            add(name.as_bytes());
+            add(value.as_bytes());
+        }
+        hex(&hash.finalize())
+    }
+}
+
+/// The interpreter that a name stands for, without links.
+pub(crate) fn resolved(interpreter: &Path) -> PathBuf {
+    let found = carma_gpu::find_program(interpreter).unwrap_or_else(|| interpreter.to_path_buf());
+    // The folder of an environment decides which packages there are, so only the links of the folder are followed.
+    let folder = found.parent().and_then(|folder| folder.canonicalize().ok());
+    folder.and_then(|folder| Some(folder.join(found.file_name()?))).unwrap_or(found)
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given() -> Given {
+        Given {
+            arguments: ["--devices", "1", "--", "train.py", "--batch-size", "32"].map(Into::into).to_vec(),
+            folder: "/work/training".into(),
+            environment: BTreeMap::from([("LAYERS".into(), "12".into()), ("CARMA_JOB_ID".into(), "7".into())]),
+            interpreter: "/usr/bin/python3".into(),
+            recorder: "1".to_owned(),
+        }
+    }
+
+    fn changed(change: impl FnOnce(&mut Given)) -> bool {
+        let mut other = given();
+        change(&mut other);
+        other.key() != given().key()
+    }
+
+    #[test]
+    fn every_part_counts() {
+        assert!(changed(|given| given.arguments[3] = "other.py".into()), "the script");
+        assert!(changed(|given| given.arguments[5] = "64".into()), "an argument");
+        assert!(changed(|given| given.arguments[1] = "2".into()), "an option of the recorder");
+        assert!(changed(|given| given.arguments[4..6].fill("".into())), "words that are empty");
+        assert!(changed(|given| given.folder = "/work".into()), "the folder");
+        assert!(changed(|given| drop(given.environment.insert("LAYERS".into(), "24".into()))), "a variable");
+        assert!(changed(|given| drop(given.environment.insert("NEW".into(), "".into()))), "a new variable");
+        assert!(changed(|given| given.interpreter = "/opt/python/bin/python3".into()), "the interpreter");
+        assert!(changed(|given| given.recorder = "2".to_owned()), "the version of the recorder");
+    }
+
+    #[test]
+    fn another_version_in_the_place_of_the_interpreter_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let interpreter = folder.path().join("python3");
+        let of = |version: &str| {
+            fs::write(&interpreter, version).unwrap();
+            Given { interpreter: interpreter.clone(), ..given() }.key()
+        };
+        assert_ne!(of("3.13"), of("3.13.1"));
+    }
+
+    #[test]
+    fn the_number_of_a_job_does_not_count() {
+        assert!(!changed(|given| drop(given.environment.insert("CARMA_JOB_ID".into(), "8".into()))));
+    }
+}
