@@ -41,6 +41,8 @@ pub(super) struct Lease {
     nonce: String,
     timing: LeaseTiming,
     renewed: Instant,
+    /// The last try that failed.
+    failed: Option<Instant>,
 }
 
 impl Lease {
@@ -59,7 +61,7 @@ impl Lease {
         let sql = "REPLACE INTO lease (one, nonce, host, boot, pid, renewals) VALUES (1, ?1, ?2, ?3, ?4, 0)";
         transaction.execute(sql, params![nonce, own.host, own.boot, std::process::id()])?;
         transaction.commit()?;
-        Ok(Some(Self { nonce, timing, renewed: Instant::now() }))
+        Ok(Some(Self { nonce, timing, renewed: Instant::now(), failed: None }))
     }
 
     /// Checks within a transaction that the lease is still this manager's, and renews it when that is due.
@@ -84,9 +86,15 @@ impl Lease {
         self.renewed = Instant::now();
     }
 
-    /// The time until it has to be renewed.
+    /// The renewal failed, as on a full disk.
+    pub(super) fn failed(&mut self) {
+        self.failed = Some(Instant::now());
+    }
+
+    /// The time until the next try to renew it.
     pub(super) fn until_due(&self) -> Duration {
-        self.timing.renewal.saturating_sub(self.renewed.elapsed())
+        let retry = self.failed.map_or(Duration::ZERO, |failed| (self.timing.renewal / 5).saturating_sub(failed.elapsed()));
+        self.timing.renewal.saturating_sub(self.renewed.elapsed()).max(retry)
     }
 
     /// The time without a renewal after which another host may take over.
@@ -97,5 +105,20 @@ impl Lease {
     /// Gives it back, so that the next manager starts at once on any host.
     pub(super) fn release(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.execute("DELETE FROM lease WHERE nonce = ?1", params![self.nonce]).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_renewal_is_tried_again_after_a_pause() {
+        let timing = LeaseTiming { renewal: Duration::from_secs(60), expiry: Duration::from_secs(600) };
+        let long_ago = Instant::now().checked_sub(Duration::from_secs(90)).unwrap();
+        let mut lease = Lease { nonce: String::new(), timing, renewed: long_ago, failed: None };
+        assert_eq!((lease.is_due(), lease.until_due()), (true, Duration::ZERO));
+        lease.failed();
+        assert!(lease.is_due() && lease.until_due() > Duration::from_secs(10), "{:?}", lease.until_due());
     }
 }

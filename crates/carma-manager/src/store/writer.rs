@@ -219,6 +219,7 @@ impl Thread {
                 self.is_lost = true;
                 self.watchers.lost.get().inspect(|lost| lost(&error.write_error(&self.path)));
             }
+            Err(_) if renews => self.lease.failed(),
             _ => {}
         }
         written

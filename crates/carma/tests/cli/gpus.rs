@@ -170,7 +170,7 @@ fn a_partitioned_gpu_shows_its_parts() {
     let refused = server.refuses(&["mig", "apply", "--gpu", "0", "4g.20gb,4g.20gb"]);
     assert_eq!(refused, "carma: this GPU has room for 1 MIG instance(s) of profile 4g.20gb, not 2\n");
     assert!(server.refuses(&["mig", "apply", "--gpu", "7", "off"]).contains("GPU 7 does not exist: `carma gpus` lists all"));
-    assert!(server.refuses(&["mig", "apply", "--gpu", "1", "1g.5gb"]).contains("cannot be partitioned"));
+    assert!(server.refuses(&["mig", "apply", "--gpu", "1", "1g.5gb"]).contains("does not support MIG"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn the_doctor_checks_the_manager_and_what_it_stands_on() {
     fs::write(&configuration, "[queue]\nbackfill = 4\n").unwrap();
     assert!(about("configuration", &state)[1].ends_with("was changed after the manager read it (carma config reload)"));
     fs::write(&configuration, "[queue]\nbackfil = 4\n").unwrap();
-    assert!(first("configuration").contains("carma.toml:2: there is no key queue.backfil: did you mean queue.backfill?"));
+    assert!(first("configuration").contains("carma.toml:2: unknown key queue.backfil: did you mean queue.backfill?"));
     fs::set_permissions(state.join("carma.db"), fs::Permissions::from_mode(0o644)).unwrap();
     assert!(first("permissions").starts_with("error STATE/carma.db holds secrets that others can read (mode 0644) (chmod 600"));
     up.kill();

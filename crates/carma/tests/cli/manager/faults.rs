@@ -14,7 +14,7 @@ use carma_manager::client::{Address, Client, ClientError};
 use carma_testing::{Missing, as_nobody, need};
 use fastrand::Rng;
 
-use super::lab::{program, until};
+use super::lab::{Killed, program, until};
 use super::up::{ManagerProcess, one};
 
 /// The error of a manager that does not start.
@@ -140,7 +140,7 @@ fn a_power_cut_loses_only_the_torn_end_of_the_write_ahead_log() {
 }
 
 /// A manager on a small private file system, and access to it.
-fn on_a_small_disk(up: &ManagerProcess) -> Result<(std::process::Child, Address, std::path::PathBuf), Missing> {
+fn on_a_small_disk(up: &ManagerProcess) -> Result<(Killed, Address, std::path::PathBuf), Missing> {
     let state = up.state();
     fs::create_dir(&state).unwrap();
     let mount = |script: &str| {
@@ -156,15 +156,15 @@ fn on_a_small_disk(up: &ManagerProcess) -> Result<(std::process::Child, Address,
     }
     let mut command = mount("exec \"$1\" up --state \"$0\" --no-gpus --config \"$2\"");
     command.arg(program()).arg(up.folder().join("carma.toml")).stderr(File::create(up.log()).unwrap());
-    let child = command.spawn().unwrap();
-    let seen = Path::new("/proc").join(child.id().to_string()).join("root").join(state.strip_prefix("/").unwrap());
+    let child = Killed(command.spawn().unwrap());
+    let seen = Path::new("/proc").join(child.0.id().to_string()).join("root").join(state.strip_prefix("/").unwrap());
     Ok((child, Address::Socket(seen.join("carma.sock")), seen))
 }
 
 #[test]
 fn a_full_disk_refuses_submissions_keeps_jobs_and_resumes_when_there_is_room() {
     let up = ManagerProcess::stopped(None, "[manager.host]\ndisk = 0\n");
-    let (mut child, address, seen) = need!(on_a_small_disk(&up));
+    let (_manager, address, seen) = need!(on_a_small_disk(&up));
     let mut client = until(|| Client::at(address.clone()).ok());
     let job = |up: &ManagerProcess| {
         let mut job = up.shell_job("true");
@@ -193,7 +193,7 @@ fn a_full_disk_refuses_submissions_keeps_jobs_and_resumes_when_there_is_room() {
         Err(error) => panic!("{error}: {}", up.log_text()),
     });
     assert_eq!(refused.kind.status(), 503, "{refused}");
-    assert!(refused.message.starts_with("nothing was changed: ") && refused.message.contains("no room is left"), "{refused}");
+    assert!(refused.message.starts_with("nothing was changed: ") && refused.message.contains("the disk is full"), "{refused}");
     let problems = client.status().unwrap().problems.join("\n");
     assert!(problems.contains("no job can be accepted or started"), "{problems}");
     // A running job can still be stopped.
@@ -211,9 +211,6 @@ fn a_full_disk_refuses_submissions_keeps_jobs_and_resumes_when_there_is_room() {
     }
     assert!(matches!(client.job(&acknowledged[0].0.to_string()).unwrap().state, State::Held { .. }));
     assert_eq!(client.history(&HistoryQuery::default()).unwrap().len(), acknowledged.len() + 1);
-    // Our own child.
-    child.kill().unwrap();
-    child.wait().unwrap();
 }
 
 /// Injects a fault into the emulated GPUs.

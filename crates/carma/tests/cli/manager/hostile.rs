@@ -3,25 +3,15 @@
 use std::fs::{self, File, Permissions};
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use carma_core::{JobId, Outcome};
 use carma_manager::supervise::{AttemptState, find};
 use carma_testing::{Missing, need};
 
-use super::lab::until;
+use super::lab::{Killed, until};
 use super::security::{ADA, BOB, SharedManager};
-
-/// Kills the process at the end of the test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Takes leases on files as their owner, and ignores that they are to end: the kernel makes others wait for 45 s for each.
 const LEASES: &str = r#"$SIG{IO} = "IGNORE"; my ($setlease, $write) = (1024, 1);

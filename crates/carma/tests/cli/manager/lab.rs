@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
+use std::process::Child;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -196,6 +197,16 @@ pub(crate) fn program() -> &'static Path {
 pub(crate) fn me() -> Owner {
     let uid = rustix::process::getuid().as_raw();
     Owner { uid, gid: rustix::process::getgid().as_raw(), name: if uid == 0 { "root".to_owned() } else { "me".to_owned() } }
+}
+
+/// Kills the process at the end of the test.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
