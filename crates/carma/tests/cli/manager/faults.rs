@@ -199,7 +199,7 @@ fn a_full_disk_refuses_submissions_keeps_jobs_and_resumes_when_there_is_room() {
     // A running job can still be stopped.
     let cancelled = client.act(&running.0.to_string(), &JobAction::Cancel).unwrap();
     let told = &cancelled.not_done[0].reason;
-    assert!(cancelled.done.is_empty() && told.contains("told to end") && told.contains("not recorded yet"), "{told}");
+    assert!(cancelled.done.is_empty() && told.contains("it was signalled") && told.contains("not stored yet"), "{told}");
     until(|| exit.exists().then_some(()));
     drop(file);
     fs::remove_file(ballast).unwrap();

@@ -271,7 +271,7 @@ fn failed_notifications_are_noted_without_secrets() {
         "{message}"
     );
     assert!(
-        message.contains("mail to ada@example.org: FAILED: there is no sendmail here") || fs::exists("/usr/sbin/sendmail").unwrap(),
+        message.contains("mail to ada@example.org: FAILED: sendmail is not available here") || fs::exists("/usr/sbin/sendmail").unwrap(),
         "{message}"
     );
     home.install("sendmail");

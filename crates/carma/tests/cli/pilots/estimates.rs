@@ -56,7 +56,7 @@ fn a_dry_run_is_done_in_a_pilot_which_is_requested_for_it() {
     let job = submit(&lab, python.to_str().unwrap());
     lab.until("a pilot is requested for the dry run", || !lab.pilots().is_empty());
     let shown = succeeds(&lab, &job);
-    assert!(shown.contains("could not be dry-run"), "{shown}");
+    assert!(shown.contains("the dry run of the script failed"), "{shown}");
     let [(process, shim)] = &dry_runs(&lab)[..] else { panic!("{:?}", dry_runs(&lab)) };
     let pilot = lab.servers()[0]["pilot"].as_str().unwrap().to_owned();
     assert!(shim.contains(" shim ") && shim.contains(&pilot) && shim.contains("/estimates/"), "{shim}");
@@ -74,7 +74,7 @@ fn a_dry_run_of_a_killed_agent_ends_and_is_done_in_another_pilot() {
     signal(lab.agents()[0], "KILL");
     let (first, _) = dry_runs(&lab)[0];
     lab.until("the dry run ends with its agent", || !is_alive(first));
-    assert!(succeeds(&lab, &job).contains("could not be dry-run"));
+    assert!(succeeds(&lab, &job).contains("the dry run of the script failed"));
     assert_eq!(dry_runs(&lab).len(), 2);
 }
 
