@@ -44,7 +44,7 @@ docs:
 
 # The same random cases each time, so that a failure comes from a change; `make hunt` tries others.
 SEED ?= 1
-# nextest where it is installed; documentation examples run in either case.
+# Many tests wait for processes, so more run at once than there are cores. nextest where it is installed; documentation examples run in either case.
 tests: clients nvidia
 	tools/install prometheus
 	tools/install tmux
@@ -55,7 +55,7 @@ tests: clients nvidia
 	tools/install munge
 	tools/install slurm-wlm
 	tools/install chromium
-	export PROPTEST_RNG_SEED=$(SEED); if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi
+	export PROPTEST_RNG_SEED=$(SEED); if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace --test-threads $$(( 2 * $$(nproc) + 1 )); else cargo test --workspace --lib --bins --tests; fi
 	cargo test --workspace --doc
 
 CASES ?= 10000

@@ -136,6 +136,6 @@ mod tests {
         let call = call[call.find("carma ").unwrap_or_default()..].split(['|', '>', ')']).next().unwrap_or_default();
         let error = Cli::try_parse_from(shlex::split(call)?).err()?.to_string();
         // Users of examples do not exist here.
-        (!error.contains("no such user")).then(|| format!("{call}: {error}"))
+        (!error.contains("unknown user")).then(|| format!("{call}: {error}"))
     }
 }

@@ -107,7 +107,7 @@ fn hold_and_release() {
     assert_eq!(lab.scheduler.explain(JobId(1)).unwrap().reason, WaitReason::Held);
     assert_eq!(lab.submit(job(2)), [(2, vec![0])], "a held job blocks no other");
     assert_eq!(lab.refused(Event::JobHeld { job: JobId(2) }), "job 2: the job is starting and cannot be held");
-    assert_eq!(lab.refused(Event::JobReleased { job: JobId(2) }), "job 2: a job that is starting cannot be released");
+    assert_eq!(lab.refused(Event::JobReleased { job: JobId(2) }), "job 2: the job is starting and cannot be released");
     lab.exit(2, Verdict::Succeeded);
     assert_eq!(launches(&lab.event(Event::JobReleased { job: JobId(1) })), [(1, vec![0])]);
 }

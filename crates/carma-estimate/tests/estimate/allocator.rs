@@ -143,7 +143,7 @@ fn unknown_settings_are_refused() {
     ] {
         assert_eq!(AllocatorSettings::parse(text).unwrap_err().to_string(), message);
     }
-    assert!(AllocatorSettings::parse("colour:red").unwrap_err().to_string().contains("no setting `colour`"));
+    assert!(AllocatorSettings::parse("colour:red").unwrap_err().to_string().contains("unknown allocator setting `colour`"));
 }
 
 /// Requests (`Some(bytes)`) and frees of the n-th live allocation.

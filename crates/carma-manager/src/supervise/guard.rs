@@ -132,7 +132,8 @@ pub(super) fn become_guard(folder: &AttemptFolder, lock: File, answer: PipeWrite
     let outcome = guard(folder, &mut answer, inherited);
     if let Err(error) = &outcome {
         log_line(format_args!("{error}"));
-        let _ = answer.map(|mut answer| write!(answer, "{error}"));
+        // In one write: the reader reads once.
+        let _ = answer.map(|mut answer| answer.write_all(error.to_string().as_bytes()));
     }
     drop(lock);
     exit(i32::from(outcome.is_err()))

@@ -79,7 +79,7 @@ mod tests {
     fn each_mistake_has_its_line() {
         let [found] = about("[queue]\nfair_shair = true\n", true).try_into().unwrap();
         assert_eq!(found.0, Health::Error);
-        assert_eq!(found.1, "/etc/carma/carma.toml:2: there is no key queue.fair_shair: did you mean queue.fair_share?");
+        assert_eq!(found.1, "/etc/carma/carma.toml:2: unknown key queue.fair_shair: did you mean queue.fair_share?");
     }
 
     #[test]

@@ -46,8 +46,8 @@ pub(super) fn html(data: &ReportData) -> String {
     let mut parts = vec![Element::new("h1").text(&title), Element::of_class("p", "facts").text(&facts)];
     if data.jobs.is_empty() && data.gpus.iter().all(|(_, samples)| samples.minutes == 0) {
         parts.push(paragraph(
-            "Nothing happened in this time that is known of: no job was submitted, and nothing is kept of the GPUs. Ask for more time, as in carma report \
-             --since 30d, or come back when jobs have run.",
+            "No data in this period: no job was submitted, and no GPU samples are stored. Choose a longer period, such as carma report --since 30d, or \
+             try again after jobs have run.",
         ));
         parts.push(method(data));
         return page(&title, STYLE, &joined(&parts));
@@ -220,7 +220,7 @@ mod tests {
             "The same jobs were not simulated: there is nothing to replay: no job was submitted in this period.",
             "No job ran out of GPU memory.",
             "No successful job has both",
-            "No energy was accounted",
+            "No job with energy data ended in this period.",
             "No job had a GPU.",
             "All finished jobs succeeded.",
         ] {

@@ -156,7 +156,7 @@ mod tests {
     fn the_reason_for_no_raise_is_printed() {
         let last = |variables: &[(&str, &str)], retries| said(variables, retries).pop().unwrap();
         let job = [("SLURM_JOB_ID", "7"), ("SLURM_SHARDS_ON_NODE", "10"), ("SLURM_RESTART_COUNT", "3")];
-        assert!(last(&[], 3).contains("no job of Slurm"));
+        assert!(last(&[], 3).contains("not a Slurm job"));
         assert_eq!(last(&job, 3), "the limit of restarts is reached (--oom-retries 3): it fails now");
         assert_eq!(said(&job, 3)[0], "attempt 4 ran out of GPU memory with 10 shards (10.0 GiB): no room");
         assert!(last(&[("SLURM_JOB_ID", "7"), ("SLURM_SHARDS_ON_NODE", "40")], 3).starts_with("it had all shards"));

@@ -89,7 +89,7 @@ fn an_interrupted_profile_continues() {
     let output = lab.profile(&["--alone"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let refused = lab.profile(&["--pairs"]);
-    assert!(text(&refused.stderr).contains("has results already: go on with --resume"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("contains results: continue with --resume"), "{}", text(&refused.stderr));
     // The second was not run to its end when we were interrupted.
     let results = lab.file("results.jsonl");
     let first = fs::read_to_string(&results).unwrap().lines().next().unwrap().to_owned();

@@ -108,7 +108,7 @@ fn files_of_all_forms_go_together_and_standard_input_is_one() {
     let desk = SubmitFolder::new(&[("a.sh", script), ("b.rad", task), ("c.toml", "command = ['c']\narray = '1-2'\n"), ("net.model", "")]);
     assert_eq!(desk.requests(&["b.rad", "c.toml"]).len(), 3);
     let output = desk.submit(&["--dry-run", "--json", "-", "--", "argument"], script);
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: -, line 2: --partition: left out: it is not supported\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: -, line 2: --partition: ignored: it is not supported\n");
     let [request]: [Value; 1] = serde_json::from_slice::<Vec<Value>>(&output.stdout).unwrap().try_into().unwrap();
     assert_eq!(request["command"]["script"], serde_json::json!({"text": script, "arguments": ["argument"]}));
     assert_eq!(request["resources"]["gpus"], 2);

@@ -100,7 +100,7 @@ fn after_a_restart_each_job_goes_on_from_where_it_was() {
         // A job that depends on all of them.
         let after = |job: &JobId| After { job: job.0.to_string(), condition: Condition::Any };
         let mut last = two_at_once(array());
-        (last.array, last.job.schedule.after) = (None, jobs.iter().map(after).collect());
+        (last.array, last.job.schedule.at_most, last.job.schedule.after) = (None, None, jobs.iter().map(after).collect());
         let last = submit_in(&mut lab, last)[0];
         let before: Vec<_> = known(&lab).into_iter().filter(|job| job.state.outcome().is_none()).collect();
         lab.calls();

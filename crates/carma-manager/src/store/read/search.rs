@@ -70,7 +70,8 @@ impl Reader {
     /// The first and the last number that a job of this period before this job may have.
     fn numbers_of(&self, submitted: Span, before: Option<JobId>) -> Result<(i64, i64), StoreError> {
         let bound = |sql: &str, at: Option<UnixMillis>| at.map_or(Ok(None), |at| self.first(sql, params![at], |row| row.get(0)));
-        let last = before.map_or(i64::MAX, |job| i64::try_from(job.0).unwrap_or(i64::MAX).saturating_sub(1));
+        let before = before.map(|job| i64::try_from(job.0).map_err(|_| StoreError::OutOfRange)).transpose()?;
+        let last = before.map_or(i64::MAX, |before| before.saturating_sub(1));
         Ok((bound(FIRST, submitted.since)?.unwrap_or(0), bound(LAST, submitted.until)?.unwrap_or(i64::MAX).min(last)))
     }
 

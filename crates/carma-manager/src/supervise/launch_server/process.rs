@@ -35,7 +35,7 @@ pub fn serve() -> io::Result<()> {
                 title.inspect(|title| title.show(&folder));
                 become_guard(&AttemptFolder::at(folder), lock, answer, &inherited);
             }
-            Err(error) => drop(write!(answer, "cannot fork: {error}")),
+            Err(error) => drop(answer.write_all(format!("cannot fork: {error}").as_bytes())),
         }
     }
     Ok(())

@@ -62,8 +62,8 @@ fn assert_passed(output: &Output) {
 #[test]
 fn files_that_may_not_grow_are_survived() {
     let lab = Lab::new();
-    // Half a MiB in the blocks of any shell. A signal that is ignored stays ignored in whatever is started.
-    let limited = ["sh", "-c", "trap '' XFSZ; ulimit -S -f 600; exec \"$@\"", "sh"];
+    // One or two MiB, in the blocks of any shell. A signal that is ignored stays ignored in whatever is started.
+    let limited = ["sh", "-c", "trap '' XFSZ; ulimit -S -f 2400; exec \"$@\"", "sh"];
     assert_passed(&child::command(&limited, "store::faults::writes_until_there_is_no_room", &lab.path()).output().unwrap());
 }
 
@@ -73,7 +73,7 @@ fn a_full_file_system_is_survived() {
     let path = lab.path();
     let folder = path.parent().unwrap().display().to_string();
     // A small file system that only this process sees.
-    let script = "mount -t tmpfs -o size=1200k tmpfs \"$0\" && head -c 300000 /dev/zero > \"$0/ballast\" && exec \"$@\"";
+    let script = "mount -t tmpfs -o size=3m tmpfs \"$0\" && head -c 1500000 /dev/zero > \"$0/ballast\" && exec \"$@\"";
     let small = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, &folder];
     if !Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", &folder]).status().is_ok_and(|status| status.success()) {
         skip!(Missing::Mounts);

@@ -74,7 +74,7 @@ fn jobs_without_gpus_and_sites_without_them() {
     let host = Resources { host_memory: Some(MiB(9000)), ..Resources::default() };
     assert_eq!(planned(PLAIN, "", "", None, &host), "--gres=gpu:1 --mem=9000M");
     assert!(
-        plan("NodeName=a Partitions=gpu Gres=(null) RealMemory=1", "", "", None).starts_with("error: no node of the partition has a GPU")
+        plan("NodeName=a Partitions=gpu Gres=(null) RealMemory=1", "", "", None).starts_with("error: no node of the partition has GPUs")
     );
     assert!(plan(&SHARDED.replace("a100", "big"), "", "", Some(100)).starts_with("error: the memory of a shard is not known"));
     assert!(plan(SHARDED, "-M other", "", None).starts_with("error: --clusters=other in the script names another cluster"));

@@ -17,7 +17,7 @@ fn a_report_is_written_as_html_and_pdf() {
         String::from_utf8(output.stdout).unwrap()
     };
     let empty = report(&["--output", "-"]);
-    assert!(empty.contains("Nothing happened in this time") || empty.contains("No job was started"), "{empty}");
+    assert!(empty.contains("No data in this period") || empty.contains("No job started in this period"), "{empty}");
     let trace = served.write("two.csv", "submit,workload,duration\n0,unet_voc,120\n5,bert_base_wiki_bs32,120\n9,gpt2_large_wiki_bs8,90\n");
     served.json(&["replay", &trace, "--estimator", "none", "--json"]);
     assert_eq!(report(&["--since", "1d", "-o", &page]), "", "it goes to the file");
