@@ -57,6 +57,7 @@ CREATE TRIGGER job_is_new AFTER INSERT ON jobs WHEN new.outcome IS NOT NULL BEGI
 END;
 CREATE TRIGGER job_ends AFTER UPDATE OF ended, outcome ON jobs WHEN (old.ended, old.outcome) IS NOT (new.ended, new.outcome) BEGIN
     UPDATE ended_jobs SET jobs = jobs - 1 WHERE quarter = old.ended / 900000 AND uid = old.uid AND outcome = old.outcome;
+    DELETE FROM ended_jobs WHERE quarter = old.ended / 900000 AND uid = old.uid AND outcome = old.outcome AND jobs = 0;
     INSERT INTO ended_jobs SELECT new.uid, new.outcome, new.ended / 900000, 1 WHERE new.outcome IS NOT NULL
         ON CONFLICT DO UPDATE SET jobs = jobs + 1;
 END;

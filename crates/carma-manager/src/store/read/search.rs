@@ -18,7 +18,7 @@ const USERS: &str = "WITH RECURSIVE users (uid) AS (
         SELECT min(uid) FROM jobs UNION ALL SELECT (SELECT min(uid) FROM jobs WHERE uid > users.uid) FROM users WHERE uid IS NOT NULL
     )
     SELECT uid, (SELECT user FROM jobs WHERE jobs.uid = users.uid ORDER BY id DESC LIMIT 1) AS name FROM users WHERE uid IS NOT NULL";
-const NAMED: &str = "SELECT rowid, ifnull((SELECT last FROM arrays WHERE array = rowid), rowid) FROM job_names
+const NAMED: &str = "SELECT rowid, ifnull((SELECT last FROM arrays WHERE array = job_names.rowid), rowid) FROM job_names
     WHERE job_names MATCH ?1 AND rowid <= ?2 ORDER BY rowid DESC";
 /// The numbers of the jobs of a period. Numbers rise with time, unless the clock was set.
 const FIRST: &str = "SELECT ifnull(min(first), 9223372036854775807) FROM submission_hours WHERE hour >= ?1 / 3600000";

@@ -64,7 +64,7 @@ fn a_pilot_on_the_gpus_of_a_killed_agent_waits_for_the_lease() {
     let next = lab.submit(&["--gpus", "2", "--exclusive"], "true");
     lab.until("another pilot waits for room", || lab.pilots().len() == 2);
     signal(lab.agents()[0], "KILL");
-    lab.until("its agent waits", || lab.report().contains("does not take this server yet"));
+    lab.until("its agent waits", || lab.report().contains("does not accept this server yet"));
     assert_eq!((lab.finished(job), lab.finished(next)), (2, 1));
     assert_eq!(lab.json(&["pool", "show", "gpu"])["failures"], 0, "it did not fail");
 }
