@@ -243,7 +243,7 @@ fn main() {
                 scope.spawn(|| site.run_jobs(&ends));
             }
             let load = std::fs::read_to_string("/proc/loadavg").unwrap();
-            println!("\n{} while {} jobs a second run; load {}", "", if busy { RATE } else { 0 }, load.trim());
+            println!("\nwhile {} jobs a second run; load {}", if busy { RATE } else { 0 }, load.trim());
             println!("{:<70} {:>9} {:>9} {:>9}", "question, over the socket", "median ms", "p99 ms", "worst ms");
             for path in questions(array, first, now) {
                 if !measure(&path, CALLS, || assert!(client.get::<IgnoredAny>(&path).is_ok())) {

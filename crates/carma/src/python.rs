@@ -48,7 +48,7 @@ impl Package {
     pub(crate) fn digest() -> String {
         let mut hash = Sha256::new();
         PACKAGE.iter().flat_map(|(name, content)| [name, content]).for_each(|text| hash.update(text));
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        format!("{:x}", hash.finalize())
     }
 
     /// The interpreter.

@@ -48,7 +48,9 @@ mod tests {
         (0..100).map(|nth| nth * 37 % 100).for_each(|value| largest.insert(value));
         assert_eq!(largest.at([1, 2, 16, 32]), [99, 98, 84, 68]);
         let mut few = Largest::none(0);
-        [5, 7, 7].into_iter().for_each(|value| few.insert(value));
+        for value in [5, 7, 7] {
+            few.insert(value);
+        }
         assert_eq!(few.at([1, 2, 3, 4, 32]), [7, 7, 5, 0, 0]);
     }
 }

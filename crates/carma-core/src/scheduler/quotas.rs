@@ -67,9 +67,9 @@ impl Scheduler {
     pub fn quota(&self, user: UserId) -> (Quota, QuotaUse) {
         let running: BTreeSet<JobId> = self.fleet.servers().iter().flat_map(Server::attempts).map(|attempt| attempt.job).collect();
         let own = running.iter().filter_map(|job| self.jobs.get(job)).filter(|job| job.spec.user == user);
-        let active = own.filter_map(|job| job.state.active());
-        let used = active.fold(QuotaUse::default(), |used, active| used + QuotaUse::of(&active.placement));
-        (self.config.quotas.of(user), used)
+        let placements = own.filter_map(|job| Some(&job.state.active()?.placement));
+        let in_use = placements.fold(QuotaUse::default(), |sum, placement| sum + QuotaUse::of(placement));
+        (self.config.quotas.of(user), in_use)
     }
 
     /// Counts what a job that runs takes.

@@ -64,7 +64,7 @@ impl Window {
         match self.newest().map(|newest| newest.at.cmp(&sample.at)) {
             Some(std::cmp::Ordering::Greater) => {
                 self.samples.clear();
-                self.sorted = Box::default();
+                *self.sorted = PerMetric::default();
             }
             Some(std::cmp::Ordering::Equal) => {
                 let replaced = self.samples.pop_back();

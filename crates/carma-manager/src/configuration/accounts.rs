@@ -57,14 +57,14 @@ fn numbered(item: &mut DeTable<'_>, place: &str) -> Vec<(Range<usize>, String)> 
         let Some((key, value)) = item.remove_entry(written) else { continue };
         let span = value.span();
         let value = match value.get_ref() {
-            DeValue::String(name) => match number_of(name, number) {
-                Some(found) => Spanned::new(span, DeValue::String(found.to_string().into())),
-                None => {
+            DeValue::String(name) => {
+                let Some(found) = number_of(name, number) else {
                     let what = if number == "uid" { "user" } else { "group" };
                     unknown.push((span, format!("{place}.{written}: this host has no {what} {name:?}: the entry has no effect")));
                     continue;
-                }
-            },
+                };
+                Spanned::new(span, DeValue::String(found.to_string().into()))
+            }
             _ => value,
         };
         item.insert(Spanned::new(key.span(), number.into()), value);

@@ -71,7 +71,7 @@ fn about(entry: &Entry, owner: u32) -> Vec<Finding> {
         all.push(finding(Health::Error, says, Some(&format!("chown {owner} {path}, or run the manager as that user"))));
     }
     let mut wrong = |health, says: &str, fix: &str| {
-        all.push(finding(health, format!("{path} {says} (mode {mode:04o})"), Some(&format!("{fix} {path}"))))
+        all.push(finding(health, format!("{path} {says} (mode {mode:04o})"), Some(&format!("{fix} {path}"))));
     };
     match kind {
         Kind::State if mode & 0o022 != 0 => wrong(Health::Error, "can be changed by others", "chmod go-w"),
@@ -83,7 +83,7 @@ fn about(entry: &Entry, owner: u32) -> Vec<Finding> {
             wrong(Health::Error, "cannot be used by other users", "restart the manager, or chmod 666");
         }
         Kind::Socket if owner != 0 && mode & 0o022 != 0 => {
-            wrong(Health::Warning, "can be used by others, whom the manager refuses", "chmod 600")
+            wrong(Health::Warning, "can be used by others, whom the manager refuses", "chmod 600");
         }
         Kind::Configuration if mode & 0o022 != 0 => wrong(Health::Error, "can be changed by others, who then set the rules", "chmod go-w"),
         Kind::Secret if mode & 0o077 != 0 => wrong(Health::Error, "holds secrets that others can read", "chmod 600"),

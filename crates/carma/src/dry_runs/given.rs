@@ -68,7 +68,7 @@ impl Given {
             add(name.as_bytes());
             add(value.as_bytes());
         }
-        hex(&hash.finalize())
+        format!("{:x}", hash.finalize())
     }
 }
 
@@ -78,10 +78,6 @@ pub(crate) fn resolved(interpreter: &Path) -> PathBuf {
     // The folder of an environment decides which packages there are, so only the links of the folder are followed.
     let folder = found.parent().and_then(|folder| folder.canonicalize().ok());
     folder.and_then(|folder| Some(folder.join(found.file_name()?))).unwrap_or(found)
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -11,8 +11,6 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::given::hex;
-
 /// Larger files are data: they are taken for changed when their size or date changes, without a look at the content.
 const MOST_READ: u64 = 1 << 20;
 
@@ -100,7 +98,7 @@ fn dates(metadata: &Metadata) -> [(i64, i64); 2] {
 }
 
 fn digest(path: &Path) -> io::Result<String> {
-    Ok(hex(&Sha256::digest(fs::read(path)?)))
+    Ok(format!("{:x}", Sha256::digest(fs::read(path)?)))
 }
 
 fn names(folder: &Path) -> Option<String> {
@@ -124,5 +122,5 @@ fn listed(folder: &Path, counts: impl Fn(&Path) -> bool) -> Option<String> {
         hash.update(name.as_bytes());
         hash.update([0]);
     }
-    Some(hex(&hash.finalize()))
+    Some(format!("{:x}", hash.finalize()))
 }

@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     }
     let summary = run.summary();
     if arguments.json {
-        let mut written = serde_json::to_value(&summary)?;
+        let mut written = serde_json::to_value(summary)?;
         written["origin"] = serde_json::to_value(&origin)?;
         return write_json(&written, output);
     }

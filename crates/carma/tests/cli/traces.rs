@@ -99,7 +99,10 @@ fn own_workloads_are_added_and_found() {
     assert!(add(&format!("# kept\n{}", own_workload("first", "mine"))).status.success());
     assert!(add(&own_workload("second", "mine")).status.success());
     assert!(refusal(&own_workload("second", "mine")).contains("names both second and second"));
-    assert!(refusal(&own_workload("third", "mine").replace("measured alone", "guessed")).contains("source \"mine\" differs from the existing source"));
+    assert!(
+        refusal(&own_workload("third", "mine").replace("measured alone", "guessed"))
+            .contains("source \"mine\" differs from the existing source")
+    );
     let listed = String::from_utf8(at_home(home.path(), &["catalogue", "list"]).stdout).unwrap();
     assert!(listed.contains("\nfirst  ") && listed.contains("\nsecond  "), "{listed}");
     let named = catalogue.to_str().unwrap();

@@ -72,8 +72,8 @@ pub(super) async fn configuration(State(shared): State<Arc<Shared>>, caller: Cal
         manager.network = NetworkConfig { listen: manager.network.listen, ..NetworkConfig::default() };
     }
     // A lookup may go over the network.
-    let named = rules.clone();
-    let names = shared.blocking.run(caller.uid, move || AccountNames::of(&named)).await?;
+    let numbers = rules.clone();
+    let names = shared.blocking.run(caller.uid, move || AccountNames::of(&numbers)).await?;
     Ok(Json(ConfigurationDetail { file: shared.places.configuration.clone(), rules, written, manager: (&manager).into(), sources, names }))
 }
 

@@ -56,9 +56,10 @@ fn meets(filter: &JobFilter, job: &JobSummary) -> bool {
         && filter.submitted.since.is_none_or(|since| job.submitted >= since)
         && filter.submitted.until.is_none_or(|until| job.submitted < until)
         && filter.outcome.is_none_or(|wanted| match (wanted, &job.outcome) {
-            (OutcomeFilter::Succeeded, Some(Outcome::Succeeded)) | (OutcomeFilter::Cancelled, Some(Outcome::Cancelled)) => true,
             (OutcomeFilter::Failed, Some(outcome)) => !matches!(outcome, Outcome::Succeeded | Outcome::Cancelled),
-            (OutcomeFilter::Lost, Some(Outcome::GpuLost)) => true,
+            (OutcomeFilter::Succeeded, Some(Outcome::Succeeded))
+            | (OutcomeFilter::Cancelled, Some(Outcome::Cancelled))
+            | (OutcomeFilter::Lost, Some(Outcome::GpuLost)) => true,
             _ => false,
         })
 }

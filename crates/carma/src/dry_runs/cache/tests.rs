@@ -69,7 +69,8 @@ fn the_same_run_is_found_and_another_is_not() {
 
 #[test]
 fn anything_that_changes_makes_it_run_again() {
-    let changes: [(&str, fn(&Site)); 8] = [
+    type Change = fn(&Site);
+    let changes: [(&str, Change); 8] = [
         ("the script", |site| site.write("train.py", "import nodel")),
         ("a module", |site| site.write("model.py", "layers = 24")),
         ("the size of data", |site| File::options().write(true).open(site.path("train.csv")).unwrap().set_len(3 << 20).unwrap()),
