@@ -4,7 +4,6 @@ use carma_core::JobId;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
-use super::arrays;
 use super::error::{ApplyError, StoreError};
 use super::read::Reader;
 use crate::request::{HIDDEN, JobRequest};
@@ -42,7 +41,19 @@ fn hide_of(connection: &Connection, job: JobId) -> Result<(), ApplyError> {
         connection.prepare_cached("UPDATE requests SET request = ?2 WHERE job = ?1")?.execute(params![job.0, hidden])?;
     }
     connection.prepare_cached("DELETE FROM secrets WHERE job = ?1")?.execute(params![job.0])?;
-    arrays::hide_secrets(connection, job)
+    hide_of_array(connection, job)
+}
+
+/// Hides the secrets of the array of this job, once no job of it needs them.
+fn hide_of_array(connection: &Connection, job: JobId) -> Result<(), ApplyError> {
+    let sql = "SELECT arrays.array, arrays.request FROM jobs JOIN arrays ON arrays.array = jobs.array
+        WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM secrets WHERE job BETWEEN arrays.array AND last)";
+    let unused = connection.prepare_cached(sql)?.query_row(params![job.0], |row| Ok((row.get::<_, u64>(0)?, row.get::<_, String>(1)?)));
+    let Some((array, request)) = unused.optional()? else { return Ok(()) };
+    if let Some(hidden) = without_secrets(&request) {
+        connection.prepare_cached("UPDATE arrays SET request = ?2 WHERE array = ?1")?.execute(params![array, hidden])?;
+    }
+    Ok(())
 }
 
 /// The document without the values of secrets; none if it has none. It may be of a version that this one cannot read.

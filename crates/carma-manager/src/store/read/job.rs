@@ -6,9 +6,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Reader;
+use super::arrays::{JobStates, REQUEST, WITH_REQUEST, read_request};
 use crate::event::{CancelCause, JobEstimate, JobEvent, NewEvent, StoredEvent};
 use crate::request::{JobRequest, Owner};
-use crate::store::arrays::{JobStates, REQUEST, WITH_REQUEST, read_request};
 use crate::store::change::{AttemptEnd, Measured, StoredJob};
 use crate::store::columns::{Json, array_place};
 use crate::store::error::StoreError;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use carma_core::{Job, JobId, Seconds, ServerId, Time};
 use rusqlite::Row;
 
+use super::arrays::JobStates;
 use super::job::{StoredAttempt, attempts_where, read_attempt};
 use super::{Reader, number};
 use crate::cluster::{JoinedServer, Pilot, Pool};
 use crate::request::Owner;
-use crate::store::arrays::JobStates;
 use crate::store::change::{Drained, MachineChange};
 use crate::store::columns::{Json, Named};
 use crate::store::error::StoreError;

@@ -1,5 +1,6 @@
 //! Readers: each has its own connection, sees one state of the store at a time, and blocks nothing for long.
 
+mod arrays;
 mod counts;
 mod energy;
 mod history;
