@@ -28,7 +28,7 @@ pub(crate) use contender::settings;
 use sweep::Sweep;
 
 /// Options that a suite sets itself.
-const NOT_OF_SUITES: [&str; 19] = [
+const NOT_OF_SUITES: [&str; 20] = [
     "trace",
     "estimators",
     "config",
@@ -41,6 +41,7 @@ const NOT_OF_SUITES: [&str; 19] = [
     "utilisation_error",
     "duration_error",
     "checkpoint",
+    "cached",
     "progress",
     "foreign",
     "lose",

@@ -51,6 +51,8 @@ pub(super) struct Accuracy {
     median_error: f64,
     /// The share of real times in the shown interval.
     inside: f64,
+    /// The share of real times before it; the others are after it.
+    early: f64,
     /// The median of the ratio of the interval's end to its beginning, a minute added to both.
     width: f64,
 }
@@ -106,7 +108,7 @@ fn judged(shown: &[Shown], jobs: &[JobDetail]) -> Vec<Accuracy> {
 }
 
 fn accuracy(what: &'static str, event: Event, first: bool, shown: &[Shown], jobs: &[JobDetail]) -> Accuracy {
-    let (mut errors, mut widths, mut inside, mut judged_jobs) = (Vec::new(), Vec::new(), 0, 0);
+    let (mut errors, mut widths, mut inside, mut early, mut judged_jobs) = (Vec::new(), Vec::new(), 0, 0, 0);
     for job in jobs {
         let of_job = shown.iter().filter(|shown| shown.job == job.id && shown.event == event);
         let mut judged = false;
@@ -116,6 +118,7 @@ fn accuracy(what: &'static str, event: Event, first: bool, shown: &[Shown], jobs
             judged = true;
             errors.push((likely.get() - real).abs() / real.max(SHORTEST));
             widths.push((latest.get() + SHORTEST) / (earliest.get() + SHORTEST));
+            early += usize::from(real < earliest.get());
             inside += usize::from((earliest.get()..=latest.get()).contains(&real));
         }
         judged_jobs += usize::from(judged);
@@ -130,6 +133,7 @@ fn accuracy(what: &'static str, event: Event, first: bool, shown: &[Shown], jobs
         predictions: count,
         median_error: percentile(&errors, 0.5),
         inside: inside as f64 / count.max(1) as f64,
+        early: early as f64 / count.max(1) as f64,
         width: percentile(&widths, 0.5),
     }
 }
@@ -145,21 +149,30 @@ fn happened(job: &JobDetail, shown: &Shown) -> Option<f64> {
 
 /// A table for people.
 pub(super) fn write(accuracy: &[Accuracy], output: &mut impl Write) -> io::Result<()> {
-    let columns = [left("PREDICTED", 37), right("JOBS", 5), right("SHOWN", 6), right("ERROR", 6), right("INSIDE", 7), right("WIDTH", 6)];
+    let columns = [
+        left("PREDICTED", 37),
+        right("JOBS", 5),
+        right("SHOWN", 6),
+        right("ERROR", 6),
+        right("INSIDE", 7),
+        right("EARLY", 6),
+        right("WIDTH", 6),
+    ];
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let row = |of: &Accuracy| {
         let figures = if of.predictions == 0 {
-            ["-"; 3].map(str::to_owned)
+            ["-"; 4].map(str::to_owned)
         } else {
-            [percent(of.median_error), percent(of.inside), format!("{:.1}", of.width)]
+            [percent(of.median_error), percent(of.inside), percent(of.early), format!("{:.1}", of.width)]
         };
-        let [error, inside, width] = figures;
-        [of.what.to_owned(), of.jobs.to_string(), of.predictions.to_string(), error, inside, width]
+        let [error, inside, early, width] = figures;
+        [of.what.to_owned(), of.jobs.to_string(), of.predictions.to_string(), error, inside, early, width]
     };
     writeln!(output)?;
     write_table(columns, &accuracy.iter().map(row).collect::<Vec<_>>(), output)?;
     writeln!(output, "\nERROR: the median, as a share of the real time after the prediction (at least a minute).")?;
-    writeln!(output, "INSIDE: share of real times in the shown interval. WIDTH: its end divided by its beginning, each plus a minute.")
+    writeln!(output, "INSIDE: share of real times in the shown interval; EARLY: before it; the others are after it.")?;
+    writeln!(output, "WIDTH: the interval's end divided by its beginning, each plus a minute.")
 }
 
 #[cfg(test)]
@@ -180,9 +193,9 @@ mod tests {
         let shown = |after: u64, predicted| Shown { job: job.id, at: UnixMillis(at.0 + after), event: Event::Start, predicted };
         let shown = [shown(0, predicted(80, 120, 140)), shown(50_000, predicted(60, 80, 90))];
         let all = judged(&shown, std::slice::from_ref(&job));
-        let figures = |of: &Accuracy| (of.jobs, of.predictions, (of.median_error * 100.0).round(), of.inside);
-        assert_eq!(figures(&all[0]), (1, 1, 20.0, 1.0), "120 s instead of 100 s");
-        assert_eq!(figures(&all[1]), (1, 2, 35.0, 0.5), "and 80 s instead of 50 s, which counts as a minute");
-        assert_eq!(figures(&all[2]), (0, 0, 0.0, 0.0));
+        let figures = |of: &Accuracy| (of.jobs, of.predictions, (of.median_error * 100.0).round(), of.inside, of.early);
+        assert_eq!(figures(&all[0]), (1, 1, 20.0, 1.0, 0.0), "120 s instead of 100 s");
+        assert_eq!(figures(&all[1]), (1, 2, 35.0, 0.5, 0.5), "and 80 s instead of 50 s, which counts as a minute");
+        assert_eq!(figures(&all[2]), (0, 0, 0.0, 0.0, 0.0));
     }
 }

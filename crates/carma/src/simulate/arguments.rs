@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use carma_core::{Choice, EnforceSettings, Enforcement, Settings};
 use carma_sim::trace::{DurationRule, ReadLimits, map};
 use carma_sim::{
-    Catalogue, Disturbance, Estimates, Estimator, Extrapolated, InterferenceModel, Knowledge, Servers, Sharing, Simulation, Trace,
+    Catalogue, Disturbance, Estimates, Estimator, Extrapolated, InterferenceModel, Knowledge, Physics, Servers, Sharing, Simulation, Trace,
 };
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -49,6 +49,9 @@ pub(crate) struct WorldArguments {
     /// Share of jobs that report their progress. The scheduler learns interference from them.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = part)]
     progress: f64,
+    /// Share of its memory that a process can do without on a full GPU, because PyTorch frees its cache before it fails.
+    #[arg(long, value_name = "SHARE", default_value_t = Physics::default().cached, value_parser = part)]
+    cached: f64,
     /// A process that CARMA does not manage, such as gpu=0,from=100,until=2000,memory=8000,smact=0.5. Can be repeated.
     #[arg(long, value_name = "WHAT", value_parser = Disturbance::foreign)]
     foreign: Vec<Disturbance>,
@@ -95,6 +98,7 @@ pub(crate) struct World {
     pub(crate) interference: InterferenceModel,
     pub(crate) servers: Servers,
     sharing: Sharing,
+    physics: Physics,
     disturbances: Vec<Disturbance>,
 }
 
@@ -122,7 +126,8 @@ impl WorldArguments {
         };
         let disturbances = self.foreign.iter().chain(&self.lose).copied().collect();
         let servers = self.server.clone().map_or_else(|| default_servers.parse(), Ok)?;
-        Ok(World { catalogue: self.catalogue.load()?, interference, servers, sharing: self.mode, disturbances })
+        let physics = Physics { cached: self.cached, ..Physics::default() };
+        Ok(World { catalogue: self.catalogue.load()?, interference, servers, sharing: self.mode, physics, disturbances })
     }
 
     /// The scheduler's knowledge by estimator: `none`, `oracle`, or a column of the estimates.
@@ -162,6 +167,7 @@ impl World {
     ) -> Simulation<'a> {
         Simulation {
             sharing: self.sharing,
+            physics: self.physics.clone(),
             disturbances: &self.disturbances,
             seed,
             ..Simulation::new((&self.catalogue, &self.interference), trace, &self.servers, settings, knowledge)
@@ -195,6 +201,7 @@ impl World {
             ),
             (knowledge.checkpoint > 0.0).then(|| format!("{} % of jobs can checkpoint", 100.0 * knowledge.checkpoint)),
             (knowledge.progress > 0.0).then(|| format!("{} % of jobs tell their progress", 100.0 * knowledge.progress)),
+            (self.physics != Physics::default()).then(|| format!("{} % of memory is cache", 100.0 * self.physics.cached)),
             disturbances,
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -110,6 +110,21 @@ fn the_simulator_is_compared_with_measurements() {
 }
 
 #[test]
+fn on_a_full_gpu_processes_fail_only_without_a_cache() {
+    let scratch = tempfile::tempdir().unwrap();
+    let trace = written(scratch.path(), "trace.csv", TRACE);
+    let rules = "--server 1xA100-40GB --policy or-magm --preset paper --estimator none";
+    let attempts = |cached| {
+        let mut options = vec!["simulate", &trace, "--cached", cached, "--json"];
+        options.extend(rules.split(' '));
+        let json: serde_json::Value = serde_json::from_str(&stdout(&options)).unwrap();
+        json["oom_attempts"].as_u64().unwrap()
+    };
+    assert!(attempts("0") > 0);
+    assert_eq!(attempts("1"), 0);
+}
+
+#[test]
 fn wrong_input_is_refused_by_name_and_changes_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let trace = written(scratch.path(), "trace.csv", TRACE);
