@@ -13,6 +13,7 @@ mod attempts;
 mod connection;
 mod estimates;
 mod folder;
+mod held_ends;
 mod lease;
 mod log_tail;
 mod run;

@@ -10,6 +10,7 @@ use super::attempts::{AgentAttempts, KnownRequests};
 use super::connection::Connection;
 use super::estimates::AgentEstimates;
 use super::folder::AgentFolder;
+use super::held_ends::HeldEnds;
 use super::lease::Lease;
 use super::server::ServerGpus;
 use super::terminals::{AgentTerminals, TerminalInput};
@@ -88,6 +89,7 @@ pub(super) struct Agent {
     pub(super) greeted: Duration,
     /// Why nothing new starts here, and whether the batch system ends it now.
     pub(super) draining: Option<(String, bool)>,
+    held: HeldEnds,
     pub(super) ending: Option<Ending>,
 }
 
@@ -147,6 +149,7 @@ pub fn run(setup: AgentSetup) -> Result<AgentEnd, AgentError> {
         next_try: Instant::now(),
         delay: RECONNECT.0,
         draining: None,
+        held: HeldEnds::default(),
         ending: None,
     };
     let end = agent.run(&inputs);
@@ -200,7 +203,11 @@ impl Agent {
             // Agents start no MPS daemons.
             AgentInput::Sampled(Sampled::MpsDied(..)) => {}
             AgentInput::Host(reading) => self.tell(&FromAgent::Host(reading)),
-            AgentInput::Report(report) => self.report(report),
+            AgentInput::Report(report) => {
+                if let Some(report) = self.held.hold(report) {
+                    self.report(report);
+                }
+            }
             AgentInput::Terminal(input) => {
                 let answer = self.terminals.happened(input);
                 if let Some(answer) = answer {
@@ -238,8 +245,17 @@ impl Agent {
 
     /// Whether an attempt ended by itself, and not because its server ends.
     fn is_its_own(&self, leftovers: &Leftovers) -> bool {
-        let ends_now = self.is_given_up() || self.draining.as_ref().is_some_and(|(_, ends_now)| *ends_now);
-        leftovers.ended.as_ref().is_some_and(|ended| !ends_now || ended.exit == Exit::Code(0))
+        leftovers.ended.as_ref().is_some_and(|ended| !self.ends_now() || ended.exit == Exit::Code(0))
+    }
+
+    fn ends_now(&self) -> bool {
+        self.is_given_up() || self.draining.as_ref().is_some_and(|(_, ends_now)| *ends_now)
+    }
+
+    fn report_held(&mut self) {
+        for report in self.held.due(self.ends_now()) {
+            self.report(report);
+        }
     }
 
     /// The manager gets the logs, progress and checkpoints of an attempt before its end.
@@ -301,6 +317,7 @@ impl Agent {
 
     /// Does what is due. Returns how the agent ended.
     fn tick(&mut self) -> Option<AgentEnd> {
+        self.report_held();
         // A short batch job must have time to run something.
         let drain = self.setup.left.map(|left| self.setup.drain.min(left / 4));
         if self.left().zip(drain).is_some_and(|(left, drain)| left.get() <= drain.as_secs_f64()) {
