@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tempfile::TempDir;
 
-use crate::dry_runs::{Cache, Given, resolved};
+use crate::dry_runs::{Cache, Request, resolved};
 use crate::estimate::{self, FitArguments, MachineArguments, Precision, SubjectArguments, TrainingArguments};
 use crate::progress::run_program;
 use crate::python::{Package, temporary_folder};
@@ -106,15 +106,15 @@ impl<'a> DryRun<'a> {
         // What comes over the network may be new each time.
         let cache = Cache::of_user().filter(|_| !self.arguments.no_cache && !self.arguments.network);
         let Some(cache) = cache else { return self.run(&options, recorded, None) };
-        let given = self.given(&options)?;
-        if let Some(events) = cache.find(&given) {
+        let request = self.request(&options)?;
+        if let Some(events) = cache.find(&request) {
             fs::write(recorded, events).with_context(|| format!("cannot write {}", recorded.display()))?;
             eprintln!("carma: from an earlier dry run: nothing that the script reads has changed since (--no-cache runs it again)");
             return Ok(true);
         }
         let (inputs, began) = (self.scratch.path().join("inputs"), SystemTime::now());
         let done = self.run(&options, recorded, Some(&inputs))?;
-        if done && let Err(error) = cache.keep(&given, &inputs, recorded, began) {
+        if done && let Err(error) = cache.keep(&request, &inputs, recorded, began) {
             eprintln!("carma: this dry run is not kept for the next time: {error}");
         }
         Ok(done)
@@ -130,8 +130,8 @@ impl<'a> DryRun<'a> {
         options
     }
 
-    fn given(&self, options: &[OsString]) -> Result<Given> {
-        Ok(Given {
+    fn request(&self, options: &[OsString]) -> Result<Request> {
+        Ok(Request {
             arguments: options.to_vec(),
             folder: env::current_dir().context("the working folder is gone")?,
             environment: env::vars_os().collect(),

@@ -9,24 +9,24 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 
-use super::given::Given;
-use super::look::Look;
+use super::input::InputState;
+use super::request::Request;
 
 /// Dry runs that are kept. The ones that were not used for longest go first.
-const MOST: usize = 100;
+const MAX_ENTRIES: usize = 100;
 /// The largest recording that is kept, in bytes.
-const LARGEST: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
-/// Earlier dry runs, one file each: a line of what the script looked at, then its events.
+/// Earlier dry runs, one file each: a line with the inputs of the script, then its events.
 #[derive(Debug)]
 pub(crate) struct Cache {
     folder: PathBuf,
 }
 
-/// What the recorder says that a script looked at.
+/// The inputs of a script, as the recorder reports them.
 #[derive(Debug, Deserialize)]
 struct Inputs {
-    /// It looked at nothing else.
+    /// There were no other inputs.
     complete: bool,
     files: Vec<PathBuf>,
     folders: Vec<PathBuf>,
@@ -41,13 +41,13 @@ impl Cache {
         Some(Self { folder: caches.join("carma/dry-runs") })
     }
 
-    /// The events of an earlier dry run that was given the same, if all that its script looked at is as it was.
-    pub(crate) fn find(&self, given: &Given) -> Option<Vec<u8>> {
-        let file = self.folder.join(given.key());
+    /// The events of an earlier equal dry run, if the inputs of its script are unchanged.
+    pub(crate) fn find(&self, request: &Request) -> Option<Vec<u8>> {
+        let file = self.folder.join(request.key());
         let mut content = fs::read(&file).ok()?;
         let line = content.iter().position(|byte| *byte == b'\n')?;
-        let looks: Vec<Look> = serde_json::from_slice(&content[..line]).ok()?;
-        if !looks.iter().all(Look::still_holds) {
+        let states: Vec<InputState> = serde_json::from_slice(&content[..line]).ok()?;
+        if !states.iter().all(InputState::is_unchanged) {
             return None;
         }
         // The date of its last use; without it, it only goes sooner.
@@ -57,17 +57,17 @@ impl Cache {
     }
 
     /// Keeps the events of a dry run that began then. Does nothing if they may differ the next time.
-    pub(crate) fn keep(&self, given: &Given, inputs: &Path, events: &Path, began: SystemTime) -> io::Result<()> {
-        let Some(looks) = looks(inputs, began)? else { return Ok(()) };
-        if fs::metadata(events)?.len() > LARGEST {
+    pub(crate) fn keep(&self, request: &Request, inputs: &Path, events: &Path, began: SystemTime) -> io::Result<()> {
+        let Some(states) = states(inputs, began)? else { return Ok(()) };
+        if fs::metadata(events)?.len() > MAX_BYTES {
             return Ok(());
         }
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        serde_json::to_writer(&mut file, &looks)?;
+        serde_json::to_writer(&mut file, &states)?;
         file.write_all(b"\n")?;
         io::copy(&mut File::open(events)?, &mut file)?;
-        file.persist(self.folder.join(given.key()))?;
+        file.persist(self.folder.join(request.key()))?;
         self.remove_oldest()
     }
 
@@ -75,7 +75,7 @@ impl Cache {
         let entries = fs::read_dir(&self.folder)?.flatten();
         let mut files: Vec<_> = entries.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
         files.sort_unstable();
-        for (_, file) in files.iter().take(files.len().saturating_sub(MOST)) {
+        for (_, file) in files.iter().take(files.len().saturating_sub(MAX_ENTRIES)) {
             fs::remove_file(file)?;
         }
         Ok(())
@@ -83,14 +83,14 @@ impl Cache {
 }
 
 /// What was found at all inputs; `None` if that is not known, or may have changed meanwhile.
-fn looks(inputs: &Path, began: SystemTime) -> io::Result<Option<Vec<Look>>> {
+fn states(inputs: &Path, began: SystemTime) -> io::Result<Option<Vec<InputState>>> {
     let Inputs { complete, files, folders, imports } = serde_json::from_slice(&fs::read(inputs)?)?;
     if !complete {
         return Ok(None);
     }
-    let files = files.into_iter().map(|path| Look::at_file(path, began));
-    let folders = folders.into_iter().map(|path| Look::at_folder(path, began));
-    Ok(files.chain(folders).chain(imports.into_iter().map(|path| Some(Look::for_modules(path)))).collect())
+    let files = files.into_iter().map(|path| InputState::of_file(path, began));
+    let folders = folders.into_iter().map(|path| InputState::of_folder(path, began));
+    Ok(files.chain(folders).chain(imports.into_iter().map(|path| Some(InputState::of_modules(path)))).collect())
 }
 
 #[cfg(test)]

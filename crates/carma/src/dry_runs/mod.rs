@@ -1,8 +1,8 @@
-//! Earlier dry runs. One is not repeated while its command, environment and versions, and all that its script looked at, are the same.
+//! Earlier dry runs. One is not repeated while its command, environment and versions, and all files that its script read, are the same.
 
 mod cache;
-mod given;
-mod look;
+mod input;
+mod request;
 
 pub(crate) use cache::Cache;
-pub(crate) use given::{Given, resolved};
+pub(crate) use request::{Request, resolved};

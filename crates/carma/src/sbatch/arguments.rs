@@ -6,7 +6,7 @@ use anyhow::Result;
 use carma_core::MiB;
 use clap::{Args, Command, FromArgMatches};
 
-use super::options::{Given, Line};
+use super::options::{Line, OptionValue};
 use crate::units::bytes;
 
 /// Our own options.
@@ -52,9 +52,10 @@ impl Options {
     /// Takes our options out of a line for sbatch.
     pub(super) fn take_from(line: &mut Line) -> Result<Self> {
         let ours = |name: &str| takes_value(name).is_some();
-        let (own, others): (Vec<Given>, Vec<Given>) = std::mem::take(&mut line.options).into_iter().partition(|given| ours(&given.name));
+        let (own, others): (Vec<OptionValue>, Vec<OptionValue>) =
+            std::mem::take(&mut line.options).into_iter().partition(|option| ours(&option.name));
         line.options = others;
-        let words = own.into_iter().flat_map(|given| given.words);
+        let words = own.into_iter().flat_map(|option| option.words);
         let command = Self::augment_args(Command::new("carma sbatch").no_binary_name(true));
         Ok(Self::from_arg_matches(&command.try_get_matches_from(words)?)?)
     }
@@ -85,7 +86,7 @@ mod tests {
         let mut line = Line::read(&words, takes_value);
         let options = Options::take_from(&mut line).unwrap().or(Options { oom_retries: Some(1), ..Options::default() });
         assert_eq!((options.gpu_mem.as_deref(), options.dry_run, options.oom_retries), (Some("12GiB"), true, Some(1)));
-        let left: Vec<&str> = line.options.iter().flat_map(|given| &given.words).map(String::as_str).collect();
+        let left: Vec<&str> = line.options.iter().flat_map(|option| &option.words).map(String::as_str).collect();
         assert_eq!((left, line.rest), (vec!["-p", "gpu", "--mem=4G"], vec!["a.sh".to_owned(), "--dry-run".to_owned()]));
     }
 

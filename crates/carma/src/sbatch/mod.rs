@@ -8,11 +8,11 @@
 
 mod arguments;
 mod attempt;
-mod given;
 mod need;
 mod options;
 mod plan;
 mod raise;
+mod request;
 mod requeue;
 mod site;
 mod submission;
@@ -29,9 +29,9 @@ use clap::Args;
 
 use self::arguments::{Options, takes_value};
 pub(crate) use self::attempt::{RunArguments, run as run_attempt};
-use self::given::Request;
 use self::options::Line;
 use self::plan::{Facts, Plan};
+use self::request::Request;
 use self::submission::{Batch, Submission};
 
 /// Restarts after out-of-memory errors, unless the user says otherwise.

@@ -2,7 +2,7 @@
 
 /// An option as it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct OptionValue {
     /// Its long name, without dashes; the letter of a short one that matters nowhere here.
     pub(super) name: String,
     /// Its value, if it has one.
@@ -15,7 +15,7 @@ pub(super) struct Given {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
     /// Its options.
-    pub(super) options: Vec<Given>,
+    pub(super) options: Vec<OptionValue>,
     /// The script and its arguments.
     pub(super) rest: Vec<String>,
 }
@@ -66,12 +66,16 @@ impl Line {
                 Some(long) => {
                     let (name, attached) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value.to_owned())));
                     let valued = own(name).unwrap_or(!SWITCHES.contains(&name));
-                    Given { name: name.to_owned(), value: attached, words: vec![word.clone()] }.or_next(valued, &mut words)
+                    OptionValue { name: name.to_owned(), value: attached, words: vec![word.clone()] }.or_next(valued, &mut words)
                 }
                 None if word.len() > 1 && word.starts_with('-') => {
                     let Cluster { switches, letter, attached, valued } = Cluster::of(&word[1..]);
-                    line.options.extend(switches.chars().map(|switch| Given { name: name_of(switch), value: None, words: Vec::new() }));
-                    Given { name: name_of(letter), value: attached, words: vec![word.clone()] }.or_next(valued, &mut words)
+                    line.options.extend(switches.chars().map(|switch| OptionValue {
+                        name: name_of(switch),
+                        value: None,
+                        words: Vec::new(),
+                    }));
+                    OptionValue { name: name_of(letter), value: attached, words: vec![word.clone()] }.or_next(valued, &mut words)
                 }
                 _ => {
                     line.rest.push(word.clone());
@@ -85,7 +89,7 @@ impl Line {
     }
 }
 
-impl Given {
+impl OptionValue {
     /// With the next word as its value, if it has none yet and needs one.
     fn or_next<'a>(mut self, valued: bool, words: &mut impl Iterator<Item = &'a String>) -> Self {
         if valued && self.value.is_none() {
@@ -120,7 +124,7 @@ fn name_of(letter: char) -> String {
 }
 
 /// The options in the `#SBATCH` lines of a script: those before its first command.
-pub(super) fn of_script(text: &str) -> Vec<Given> {
+pub(super) fn of_script(text: &str) -> Vec<OptionValue> {
     let header = text.lines().take_while(|line| line.trim().is_empty() || line.starts_with('#'));
     let lines = header.filter_map(|line| line.strip_prefix("#SBATCH").filter(|rest| rest.starts_with(char::is_whitespace)));
     // A line that sbatch cannot read either is reported by sbatch.
@@ -138,9 +142,9 @@ mod tests {
     /// The options and the rest of a line, in short.
     fn read(text: &str) -> (String, String) {
         let line = Line::read(&words(text), |name| (name == "gpu-mem").then_some(true));
-        let words: Vec<&str> = line.options.iter().flat_map(|given| &given.words).map(String::as_str).collect();
+        let words: Vec<&str> = line.options.iter().flat_map(|option| &option.words).map(String::as_str).collect();
         assert_eq!(words.join(" "), text.strip_suffix(&line.rest.join(" ")).unwrap().replace(" -- ", " ").trim(), "no word is lost");
-        let options = line.options.iter().map(|given| format!("{}={}", given.name, given.value.as_deref().unwrap_or("-")));
+        let options = line.options.iter().map(|option| format!("{}={}", option.name, option.value.as_deref().unwrap_or("-")));
         (options.collect::<Vec<_>>().join(" "), line.rest.join(" "))
     }
 
@@ -165,7 +169,7 @@ mod tests {
     fn lines_of_a_script_end_with_its_first_command() {
         let script =
             "#!/bin/bash\n# a comment\n\n#SBATCH --gres=gpu:2 -N 1\n#SBATCH\t--mem 4G # why\n#SBATCHx --a=1\necho\n#SBATCH --time=5\n";
-        let found: Vec<(String, Option<String>)> = of_script(script).into_iter().map(|given| (given.name, given.value)).collect();
+        let found: Vec<(String, Option<String>)> = of_script(script).into_iter().map(|option| (option.name, option.value)).collect();
         let expected = [("gres", "gpu:2"), ("nodes", "1"), ("mem", "4G")].map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
         assert_eq!(found, expected);
     }

@@ -6,8 +6,8 @@ use carma_format::memory as size;
 use carma_manager::request::Resources;
 use carma_manager::slurm::{Settings, gres_list};
 
-use super::given::{Explicit, Request};
 use super::need::Need;
+use super::request::{Explicit, Request};
 use super::site::{Kind, ShardedGpu, fewest_shards, sharded};
 use super::wrapper::Recovery;
 

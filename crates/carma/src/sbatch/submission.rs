@@ -26,7 +26,7 @@ pub(super) struct Batch {
 impl Batch {
     /// Reads the script that a line for sbatch names.
     pub(super) fn read(line: &Line) -> Result<Self> {
-        let command = line.options.iter().rev().find(|given| given.name == "wrap").and_then(|given| given.value.clone());
+        let command = line.options.iter().rev().find(|option| option.name == "wrap").and_then(|option| option.value.clone());
         let (name, bytes, word, arguments) = match (command, line.rest.split_first()) {
             // As sbatch does.
             (Some(command), None) => ("wrap".to_owned(), format!("#!/bin/sh\n{command}\n").into_bytes(), None, Vec::new()),
@@ -70,8 +70,8 @@ impl Submission<'_> {
     /// The arguments of sbatch. Options that are added stand last, so that they count. `script` is the file of the wrapped script, if it is wrapped.
     pub(super) fn arguments(&self, script: Option<&str>) -> Vec<String> {
         // A wrapped command is in the script.
-        let given = self.line.options.iter().filter(|given| script.is_none() || given.name != "wrap");
-        let given = given.flat_map(|given| given.words.clone());
+        let given = self.line.options.iter().filter(|option| script.is_none() || option.name != "wrap");
+        let given = given.flat_map(|option| option.words.clone());
         let added = self.plan.additions.iter().map(|addition| addition.option.clone());
         let script = script.map(str::to_owned).or_else(|| self.batch.word.clone());
         given.chain(added).chain(script).chain(self.batch.arguments.clone()).collect()

@@ -9,21 +9,21 @@ use super::*;
 struct Site {
     folder: tempfile::TempDir,
     cache: Cache,
-    given: Given,
+    request: Request,
 }
 
 impl Site {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache { folder: folder.path().join("cache") };
-        let given = Given {
+        let request = Request {
             arguments: vec!["train.py".into()],
             folder: folder.path().into(),
             environment: BTreeMap::new(),
             interpreter: "/usr/bin/python3".into(),
             recorder: "1".to_owned(),
         };
-        let site = Self { folder, cache, given };
+        let site = Self { folder, cache, request };
         for (name, content) in [("train.py", "import model"), ("model.py", "layers = 12"), ("data/a.bin", "aa"), ("events", "the events")] {
             site.write(name, content);
         }
@@ -49,11 +49,11 @@ impl Site {
         let inputs = json!({ "complete": complete, "files": files, "folders": [self.path("data")], "imports": [self.folder.path()] });
         self.write("inputs", &inputs.to_string());
         let began = SystemTime::now() + Duration::from_secs(seconds);
-        self.cache.keep(&self.given, &self.path("inputs"), &self.path("events"), began).unwrap();
+        self.cache.keep(&self.request, &self.path("inputs"), &self.path("events"), began).unwrap();
     }
 
     fn is_found(&self) -> bool {
-        self.cache.find(&self.given).is_some()
+        self.cache.find(&self.request).is_some()
     }
 }
 
@@ -62,8 +62,8 @@ fn the_same_run_is_found_and_another_is_not() {
     let site = Site::new();
     assert!(!site.is_found());
     site.keep(1, true);
-    assert_eq!(site.cache.find(&site.given).unwrap(), b"the events");
-    let other = Given { arguments: vec!["train.py".into(), "--deeper".into()], ..site.given.clone() };
+    assert_eq!(site.cache.find(&site.request).unwrap(), b"the events");
+    let other = Request { arguments: vec!["train.py".into(), "--deeper".into()], ..site.request.clone() };
     assert!(site.cache.find(&other).is_none());
 }
 
@@ -107,7 +107,7 @@ fn what_may_differ_the_next_time_is_not_kept() {
     assert!(!site.is_found(), "another process read something");
     let began = SystemTime::now() - Duration::from_secs(3600);
     site.write("model.py", "layers = 24");
-    site.cache.keep(&site.given, &site.path("inputs"), &site.path("events"), began).unwrap();
+    site.cache.keep(&site.request, &site.path("inputs"), &site.path("events"), began).unwrap();
     assert!(!site.is_found(), "a file changed while the script ran");
 }
 
@@ -115,12 +115,12 @@ fn what_may_differ_the_next_time_is_not_kept() {
 fn the_oldest_go() {
     let site = Site::new();
     site.keep(1, true);
-    let first = site.path("cache").join(site.given.key());
+    let first = site.path("cache").join(site.request.key());
     File::options().append(true).open(&first).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
-    for nth in 0..MOST {
+    for nth in 0..MAX_ENTRIES {
         fs::write(site.path("cache").join(nth.to_string()), "").unwrap();
     }
     site.cache.remove_oldest().unwrap();
     assert!(!site.is_found());
-    assert_eq!(fs::read_dir(site.path("cache")).unwrap().count(), MOST);
+    assert_eq!(fs::read_dir(site.path("cache")).unwrap().count(), MAX_ENTRIES);
 }

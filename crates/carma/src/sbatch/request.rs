@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::options::Given;
+use super::options::OptionValue;
 
 /// Where an option was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ const VARIABLES: [(&str, &str); 14] = [
 #[derive(Debug, Default)]
 pub(super) struct Request {
     /// The strongest first.
-    options: Vec<(Origin, Given)>,
+    options: Vec<(Origin, OptionValue)>,
 }
 
 /// An option that counts.
@@ -64,14 +64,15 @@ impl fmt::Display for Explicit<'_> {
 
 impl Request {
     /// The options by where they were given.
-    pub(super) fn new(line: &[Given], variable: impl Fn(&str) -> Option<String>, script: &[Given]) -> Self {
+    pub(super) fn new(line: &[OptionValue], variable: impl Fn(&str) -> Option<String>, script: &[OptionValue]) -> Self {
         // The last one of several from the same origin counts.
-        let of =
-            |origin: Origin, options: &[Given]| options.iter().rev().map(move |given| (origin.clone(), given.clone())).collect::<Vec<_>>();
+        let of = |origin: Origin, options: &[OptionValue]| {
+            options.iter().rev().map(move |option| (origin.clone(), option.clone())).collect::<Vec<_>>()
+        };
         let mut options = of(Origin::CommandLine, line);
         options.extend(VARIABLES.iter().filter_map(|(name, option)| {
-            let given = Given { name: (*option).to_owned(), value: variable(name), words: Vec::new() };
-            given.value.is_some().then(|| (Origin::Variable((*name).to_owned()), given))
+            let option = OptionValue { name: (*option).to_owned(), value: variable(name), words: Vec::new() };
+            option.value.is_some().then(|| (Origin::Variable((*name).to_owned()), option))
         }));
         options.extend(of(Origin::Script, script));
         Self { options }
@@ -79,8 +80,8 @@ impl Request {
 
     /// The option that counts of these.
     pub(super) fn first(&self, names: &[&str]) -> Option<Explicit<'_>> {
-        let found = self.options.iter().find(|(_, given)| names.contains(&given.name.as_str()));
-        found.map(|(origin, given)| Explicit { name: &given.name, value: given.value.as_deref().unwrap_or_default(), origin })
+        let found = self.options.iter().find(|(_, option)| names.contains(&option.name.as_str()));
+        found.map(|(origin, option)| Explicit { name: &option.name, value: option.value.as_deref().unwrap_or_default(), origin })
     }
 
     /// The value of an option.

@@ -1,4 +1,4 @@
-//! What a dry run is given.
+//! What decides what a dry run records, apart from files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 /// Variables that differ between jobs and sessions, and say nothing about a script's memory.
-const LEFT_OUT: [&str; 21] = [
+const IGNORED_VARIABLES: [&str; 21] = [
     "CARMA_ARRAY_ID",
     "CARMA_ATTEMPT",
     "CARMA_JOB_ID",
@@ -33,9 +33,9 @@ const LEFT_OUT: [&str; 21] = [
     "_",
 ];
 
-/// What a dry run is given. Two that are given the same and find the same files record the same events.
+/// A dry run to do. Two equal requests record the same events if the files are the same too.
 #[derive(Debug, Clone)]
-pub(crate) struct Given {
+pub(crate) struct Request {
     /// The arguments of the recorder: its options, the script and the script's arguments.
     pub(crate) arguments: Vec<OsString>,
     /// The working folder.
@@ -47,7 +47,7 @@ pub(crate) struct Given {
     pub(crate) recorder: String,
 }
 
-impl Given {
+impl Request {
     /// The name under which its events are kept.
     pub(super) fn key(&self) -> String {
         let mut hash = Sha256::new();
@@ -64,7 +64,7 @@ impl Given {
         add(self.folder.as_os_str().as_bytes());
         add(&(self.arguments.len() as u64).to_le_bytes());
         self.arguments.iter().for_each(|word| add(word.as_bytes()));
-        for (name, value) in self.environment.iter().filter(|(name, _)| !LEFT_OUT.iter().any(|left_out| name == left_out)) {
+        for (name, value) in self.environment.iter().filter(|(name, _)| !IGNORED_VARIABLES.iter().any(|left_out| name == left_out)) {
             add(name.as_bytes());
             add(value.as_bytes());
         }
@@ -84,33 +84,33 @@ pub(crate) fn resolved(interpreter: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn given() -> Given {
-        Given {
+    fn request() -> Request {
+        Request {
             arguments: ["--devices", "1", "--", "train.py", "--batch-size", "32"].map(Into::into).to_vec(),
-            folder: "/work/training".into(),
+            folder: "/home/ada/training".into(),
             environment: BTreeMap::from([("LAYERS".into(), "12".into()), ("CARMA_JOB_ID".into(), "7".into())]),
             interpreter: "/usr/bin/python3".into(),
             recorder: "1".to_owned(),
         }
     }
 
-    fn changed(change: impl FnOnce(&mut Given)) -> bool {
-        let mut other = given();
+    fn changed(change: impl FnOnce(&mut Request)) -> bool {
+        let mut other = request();
         change(&mut other);
-        other.key() != given().key()
+        other.key() != request().key()
     }
 
     #[test]
     fn every_part_counts() {
-        assert!(changed(|given| given.arguments[3] = "other.py".into()), "the script");
-        assert!(changed(|given| given.arguments[5] = "64".into()), "an argument");
-        assert!(changed(|given| given.arguments[1] = "2".into()), "an option of the recorder");
-        assert!(changed(|given| given.arguments[4..6].fill("".into())), "words that are empty");
-        assert!(changed(|given| given.folder = "/work".into()), "the folder");
-        assert!(changed(|given| drop(given.environment.insert("LAYERS".into(), "24".into()))), "a variable");
-        assert!(changed(|given| drop(given.environment.insert("NEW".into(), "".into()))), "a new variable");
-        assert!(changed(|given| given.interpreter = "/opt/python/bin/python3".into()), "the interpreter");
-        assert!(changed(|given| given.recorder = "2".to_owned()), "the version of the recorder");
+        assert!(changed(|request| request.arguments[3] = "other.py".into()), "the script");
+        assert!(changed(|request| request.arguments[5] = "64".into()), "an argument");
+        assert!(changed(|request| request.arguments[1] = "2".into()), "an option of the recorder");
+        assert!(changed(|request| request.arguments[4..6].fill("".into())), "words that are empty");
+        assert!(changed(|request| request.folder = "/home/ada".into()), "the folder");
+        assert!(changed(|request| drop(request.environment.insert("LAYERS".into(), "24".into()))), "a variable");
+        assert!(changed(|request| drop(request.environment.insert("NEW".into(), "".into()))), "a new variable");
+        assert!(changed(|request| request.interpreter = "/opt/python/bin/python3".into()), "the interpreter");
+        assert!(changed(|request| request.recorder = "2".to_owned()), "the version of the recorder");
     }
 
     #[test]
@@ -119,13 +119,13 @@ mod tests {
         let interpreter = folder.path().join("python3");
         let of = |version: &str| {
             fs::write(&interpreter, version).unwrap();
-            Given { interpreter: interpreter.clone(), ..given() }.key()
+            Request { interpreter: interpreter.clone(), ..request() }.key()
         };
         assert_ne!(of("3.13"), of("3.13.1"));
     }
 
     #[test]
     fn the_number_of_a_job_does_not_count() {
-        assert!(!changed(|given| drop(given.environment.insert("CARMA_JOB_ID".into(), "8".into()))));
+        assert!(!changed(|request| drop(request.environment.insert("CARMA_JOB_ID".into(), "8".into()))));
     }
 }

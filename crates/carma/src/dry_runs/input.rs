@@ -1,4 +1,4 @@
-//! What a script found where it looked, and whether that is still so.
+//! The inputs of a script as it found them, and whether they are unchanged.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -11,12 +11,12 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Larger files are data: they are taken for changed when their size or date changes, without a look at the content.
-const MOST_READ: u64 = 1 << 20;
+/// Larger files are data: they are taken for changed when their size or date changes, without reading the content.
+const MAX_HASHED_BYTES: u64 = 1 << 20;
 
-/// A path and what was there.
+/// An input of a script: a path and what was there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Look {
+pub(super) struct InputState {
     path: PathBuf,
     found: Found,
 }
@@ -38,23 +38,23 @@ enum Found {
     Modules(String),
 }
 
-impl Look {
-    /// A look at a file; `None` if it changed after the script had begun, so that the script may have seen something else.
-    pub(super) fn at_file(path: PathBuf, began: SystemTime) -> Option<Self> {
+impl InputState {
+    /// The state of a file; `None` if it changed after the script had begun, so that the script may have seen something else.
+    pub(super) fn of_file(path: PathBuf, began: SystemTime) -> Option<Self> {
         let found = match fs::metadata(&path) {
             Err(_) => Found::Nothing,
             Ok(metadata) if metadata.is_dir() => Found::Folder,
             Ok(metadata) => {
                 is_older(&metadata, began).then_some(())?;
-                let digest = (metadata.len() <= MOST_READ).then(|| digest(&path).ok()).flatten();
+                let digest = (metadata.len() <= MAX_HASHED_BYTES).then(|| digest(&path).ok()).flatten();
                 Found::File { size: metadata.len(), changed: dates(&metadata), digest }
             }
         };
         Some(Self { path, found })
     }
 
-    /// A look at the names in a folder, likewise.
-    pub(super) fn at_folder(path: PathBuf, began: SystemTime) -> Option<Self> {
+    /// The names in a folder, likewise.
+    pub(super) fn of_folder(path: PathBuf, began: SystemTime) -> Option<Self> {
         let found = match names(&path) {
             None => Found::Nothing,
             Some(names) => {
@@ -65,14 +65,14 @@ impl Look {
         Some(Self { path, found })
     }
 
-    /// A look for modules in a folder.
-    pub(super) fn for_modules(path: PathBuf) -> Self {
+    /// The modules in a folder.
+    pub(super) fn of_modules(path: PathBuf) -> Self {
         let found = modules(&path).map_or(Found::Nothing, Found::Modules);
         Self { path, found }
     }
 
     /// Whether the same is there now.
-    pub(super) fn still_holds(&self) -> bool {
+    pub(super) fn is_unchanged(&self) -> bool {
         let metadata = fs::metadata(&self.path);
         match (&self.found, metadata) {
             (Found::Nothing, metadata) => metadata.is_err(),
