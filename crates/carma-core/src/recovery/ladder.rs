@@ -51,10 +51,10 @@ impl LadderPosition {
     /// Where the job goes from here; `None`: there is nothing larger to try.
     ///
     /// ```
-    /// use carma_core::{Climb, Fraction, MiB, OomContext, Rung};
+    /// use carma_core::{Fraction, LadderPosition, MiB, OomContext, Rung};
     /// let ladder = [Rung::Add(MiB(2048)), Rung::WholeGpu];
     /// let oom = OomContext { had: MiB(5120), capacity: MiB(40_960), next_capacity: None, alone: false };
-    /// let first = Climb::default().after(oom, &ladder).unwrap();
+    /// let first = LadderPosition::default().after(oom, &ladder).unwrap();
     /// assert_eq!((first.floor, first.whole_gpu), (MiB(7168), false));
     /// let second = first.after(oom, &ladder).unwrap();
     /// assert_eq!((second.floor, second.whole_gpu), (MiB(40_960), true));
