@@ -155,19 +155,19 @@ impl Groups {
     /// The groups of a job.
     ///
     /// ```
-    /// use carma_estimate::durations::{Groups, Likeness, Request};
+    /// use carma_estimate::durations::{Groups, Request, Similarity};
     /// let groups = |line: &str| {
     ///     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     ///     let request = Request { words: &words, directory: "/home/ada", model: None, gpus: 1, user: 1, shared: false };
     ///     Groups::of(&request)
     /// };
     /// let [one, other] = ["python train.py --seed 1 --lr 0.1", "python train.py --seed 2 --lr 0.1"].map(groups);
-    /// assert_eq!(one.closest_in_common(&other), Some(Likeness::Settings));
+    /// assert_eq!(one.closest_in_common(&other), Some(Similarity::Settings));
     /// ```
     pub fn of(request: &Request<'_>) -> Self {
         let words = Word::read(request.words);
-        let key = |likeness: Similarity, parts: Vec<String>| {
-            let parts: Vec<String> = std::iter::once(format!("{likeness:?}")).chain(parts).collect();
+        let key = |similarity: Similarity, parts: Vec<String>| {
+            let parts: Vec<String> = std::iter::once(format!("{similarity:?}")).chain(parts).collect();
             let key = Signature::of_command(&parts, request.directory.as_ref()).on_gpus(request.gpus);
             if request.shared { key } else { key.of_user(request.user) }
         };
