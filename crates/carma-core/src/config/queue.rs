@@ -27,13 +27,13 @@ section! {
         /// GPUs are reserved for the head of the queue once it has waited this long. Before that, other jobs may pass it freely.
         reserve_after: Seconds [0.0..=31_536_000.0] = Seconds::ZERO, Carma: Seconds::from_secs(8 * 3600), Response: Seconds::from_secs(4 * 3600);
         /// The longest job is next once all other work per GPU is less than this many times its own. 0: never.
-        critical: f64 [0.0..=10.0] = 0.0, Carma: 1.1, Throughput: 2.0, Response: 1.0;
+        critical: f64 [0.0..=10.0] = 0.0, Carma: 1.2, Throughput: 2.0, Response: 1.0;
         /// GPUs are kept for the longest job if they are predicted to be free for it within this share of its length, times the GPUs that it leaves
         /// to others for each of its own. Less, the more other work there is. 0: never.
         drain: f64 [0.0..=1.0] = 0.0, Carma: 0.025, Throughput: 0.07, Response: 0.0;
         /// GPUs that are predicted to be free within its length are kept for the head of the queue once it has waited for this many times its length.
         /// 0: never.
-        stretch: f64 [0.0..=1000.0] = 0.0, Carma: 0.7, Throughput: 0.5, Response: 0.0;
+        stretch: f64 [0.0..=1000.0] = 0.0, Carma: 1.0, Throughput: 0.5, Response: 0.0;
         /// Time between asking a job to stop and killing it.
         grace: Seconds [0.0..=3600.0] = Seconds::from_secs(30);
     }

@@ -11,7 +11,7 @@ section! {
         /// Minimum total progress that one more job must add to a GPU, in jobs at full speed. A negative value allows a loss.
         gain: f64 [-1.0..=1.0] = 0.25, Carma: -0.1, Throughput: -0.2, Response: 0.25;
         /// Maximum predicted delay of all jobs on a GPU, by one more job, in lengths of this job. Each waiting job per GPU adds 0.5.
-        delay: f64 [0.0..=1000.0] = 1000.0, Carma: 1.6, Throughput: 1000.0, Response: 1000.0;
+        delay: f64 [0.0..=1000.0] = 1000.0, Carma: 1.3, Throughput: 1000.0, Response: 1000.0;
         /// Maximum SM activity predicted for a GPU: the sum of its jobs' activities alone.
         smact: f64 [0.0..=10.0] = 3.0;
         /// Maximum DRAM activity predicted for a GPU: the sum of its jobs' activities alone.
