@@ -32,6 +32,10 @@ impl World {
                 if earlier.iter().all(|earlier| earlier.attempt != attempt || earlier.reserved <= tenant.reserved) {
                     continue;
                 }
+                // An exclusive job that is idle gives back all that it does not need.
+                if is_lent(scheduler, attempt) && !is_lent(before, attempt) {
+                    continue;
+                }
                 let seen = self.memory[&(attempt, device.id())];
                 let unused = config.admission.trim_after.is_some_and(|after| scheduler.now() - seen.rose_at >= after);
                 assert!(unused, "{attempt} gave memory back at {}: {seen:?}", scheduler.now());
@@ -41,6 +45,11 @@ impl World {
             }
         }
     }
+}
+
+fn is_lent(scheduler: &Scheduler, attempt: AttemptId) -> bool {
+    let active = scheduler.job(attempt.job).and_then(|job| job.state.active());
+    active.and_then(|active| active.idle).is_some_and(|idle| idle.lent)
 }
 
 fn is_limited(job: &Job, device: DeviceId) -> bool {
