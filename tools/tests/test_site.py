@@ -12,6 +12,8 @@ sys.path.insert(0, str(ROOT / "tools/site"))
 
 import api
 import commands
+import events
+import formats
 import metrics
 
 
@@ -44,6 +46,27 @@ class Reference(unittest.TestCase):
         rows = metrics.page(text).splitlines()
         self.assertIn("| `a_bytes` | gauge | `gpu`, `name` | So \\| many. |", rows)
         self.assertIn("| `b_total` | counter |  | All. |", rows)
+
+    def test_every_kind_of_event_has_a_row(self):
+        document = json.loads((ROOT / "web/openapi.json").read_text())
+        text = events.page(document)
+        for variant in document["components"]["schemas"]["JobEvent"]["oneOf"]:
+            self.assertIn(f"| `{variant['properties']['kind']['enum'][0]}` |", text)
+        self.assertIn("| `held` | A user holds the job. | `by`: string |", text)
+        self.assertIn("| `gpus` | GPUs were sampled: request them again. |  |", text)
+        self.assertIn("[JobEstimate](api-types.md#jobestimate)", text)
+
+    def test_file_formats_list_columns_and_events(self):
+        files = {
+            "mix.csv": "# made\na\n1\n",
+            "jobs.csv": "job,on_gpus\n1,0\n2,\n",
+            "compared.csv": "policy\nmagm\n",
+            "log.jsonl": '{"carma_event_log": 1}\n{"at": 0, "event": {"event": "submitted"}}\n{"at": 1, "event": {"event": "submitted"}}\n',
+        }
+        rows = formats.page(files, "job,user\n7,ada\n").splitlines()
+        for row in ("| `job` | `2` |", "| `on_gpus` |  |", "| `policy` | `magm` |", "| `user` | `ada` |"):
+            self.assertIn(row, rows)
+        self.assertEqual(1, sum(row.startswith("| `submitted` |") for row in rows))
 
 
 class Blocks(unittest.TestCase):
