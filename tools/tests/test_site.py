@@ -81,6 +81,13 @@ class Blocks(unittest.TestCase):
         self.assertEqual(0, run.returncode, run.stderr)
         self.assertIn("2 commands", run.stdout)
 
+    def test_a_block_with_a_title_is_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "page.md"
+            page.write_text('```text title="net.txt"\n(0): $x\n```\n\n```console\n$ cat net.txt\n(0): $x\n```\n')
+            run = subprocess.run([ROOT / "tools/run-blocks", page], cwd=folder, capture_output=True, text=True, check=False)
+        self.assertEqual(0, run.returncode, run.stderr)
+
     def test_other_output_and_failures_are_told_with_their_line(self):
         run = self.run_blocks("```console\n$ echo one\ntwo\n```\n")
         self.assertEqual(1, run.returncode)
