@@ -173,10 +173,10 @@ test-torch: torch ## The dry run's tests on current PyTorch, and the full compar
 	cd python && CARMA_PROGRAM=$(abspath $(RELEASE))/carma OMP_NUM_THREADS=1 ../target/torch/bin/python -m tests
 	tools/compare-estimators
 
-reproduce: ## Make the tables of docs/ again that have a command beside them, and print which numbers changed (CARMA_DATA=FOLDER)
+reproduce: ## Make the tables of the documents again, and say of each what changed or where it is from (CARMA_DATA=FOLDER; ALL=1: also slow ones)
 	@test -d "$(CARMA_DATA)" || { echo "CARMA_DATA names no folder of published measurements" >&2; exit 1; }
 	cargo build --release --package carma
-	tools/reproduce $(RELEASE)/carma $(CARMA_DATA)
+	tools/reproduce $(if $(ALL),--all) $(RELEASE)/carma $(CARMA_DATA)
 
 PREFIX ?= $(HOME)/.local
 install: ## Install carma and the library of its emulated GPUs (PREFIX, by default ~/.local)

@@ -1,4 +1,4 @@
-"""The tutorial, command by command, as a plain user with an empty home folder."""
+"""The tutorial and the pages that explain, command by command, as a plain user with an empty home folder."""
 
 from __future__ import annotations
 
@@ -16,15 +16,25 @@ NOBODY = 65534
 
 
 @unittest.skipUnless(PROGRAM.exists(), f"no {PROGRAM}: build it with `cargo build`")
-class Tutorial(unittest.TestCase):
-    def test_every_command_prints_what_the_tutorial_says(self) -> None:
+class Pages(unittest.TestCase):
+    def test_tutorial(self) -> None:
+        self.run_page("tutorial")
+
+    def test_how_carma_decides(self) -> None:
+        self.run_page("how-carma-decides")
+
+    def test_how_carma_estimates(self) -> None:
+        self.run_page("how-carma-estimates")
+
+    def run_page(self, name: str) -> None:
+        """Every command prints what the page says."""
         home = Path(self.enter(tempfile.TemporaryDirectory()))
         # Copies, as `make install` puts them: another user may not reach this checkout.
         program, library = home / "bin/carma", home / "lib/carma/libnvidia-ml.so.1"
-        runner, tutorial = home / "run-blocks", home / "tutorial.md"
+        runner, page = home / "run-blocks", home / f"{name}.md"
         libraries = [PROGRAM.parent / "deps/libcarma_emu.so", PROGRAM.parent.parent / "lib/carma/libnvidia-ml.so.1"]
         originals = {program: PROGRAM, library: next(path for path in libraries if path.exists()),
-                     runner: ROOT / "tools/run-blocks", tutorial: ROOT / "docs/tutorial.md"}
+                     runner: ROOT / "tools/run-blocks", page: ROOT / f"docs/{name}.md"}
         for copy, original in originals.items():
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(original, copy)
@@ -34,10 +44,10 @@ class Tutorial(unittest.TestCase):
         variables = {"HOME": str(home), "CARMA_EMU": str(home / "gpus"), "PATH": f"{program.parent}:/usr/bin:/bin"}
         try:
             run = subprocess.run(
-                [runner, tutorial], cwd=home, env=variables, capture_output=True, text=True, timeout=900, check=False, **user,
+                [runner, page], cwd=home, env=variables, capture_output=True, text=True, timeout=900, check=False, **user,
             )
         finally:
-            # Where a command failed before the tutorial cleans up.
+            # Where a command failed before the page cleans up.
             for command in (["down"], ["emu", "down"]):
                 subprocess.run([program, *command], env=variables, capture_output=True, check=False, **user)
         self.assertEqual(0, run.returncode, run.stdout + run.stderr)

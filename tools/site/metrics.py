@@ -1,29 +1,6 @@
-"""The reference of metrics, from a manager on emulated GPUs that ran a job."""
+"""The reference of metrics, from what `carma metrics` prints."""
 
-import os
 import re
-import subprocess
-import tempfile
-
-
-def exposition(program):
-    """What `carma metrics` prints."""
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "CARMA_EMU": f"{folder}/gpus", "CARMA_SOCKET": f"{folder}/state/carma.sock", "HOME": folder}
-
-        def carma(*arguments):
-            return subprocess.run([program, *arguments], env=environment, check=True, capture_output=True, text=True).stdout
-
-        carma("emu", "up", "--gpus", "1xA100-40GB", "--speed", "60")
-        try:
-            carma("up", "--detach", "--state", f"{folder}/state")
-            try:
-                carma("submit", "--wait", "--mem", "8GiB", "--", program, "emu", "train", "--workload", "resnet50_imagenet_bs64", "--seconds", "60")
-                return carma("metrics")
-            finally:
-                carma("down")
-        finally:
-            carma("emu", "down")
 
 
 def page(text):

@@ -12,6 +12,8 @@ sys.path.insert(0, str(ROOT / "tools/site"))
 
 import api
 import commands
+import events
+import formats
 import metrics
 
 
@@ -45,6 +47,27 @@ class Reference(unittest.TestCase):
         self.assertIn("| `a_bytes` | gauge | `gpu`, `name` | So \\| many. |", rows)
         self.assertIn("| `b_total` | counter |  | All. |", rows)
 
+    def test_every_kind_of_event_has_a_row(self):
+        document = json.loads((ROOT / "web/openapi.json").read_text())
+        text = events.page(document)
+        for variant in document["components"]["schemas"]["JobEvent"]["oneOf"]:
+            self.assertIn(f"| `{variant['properties']['kind']['enum'][0]}` |", text)
+        self.assertIn("| `held` | A user holds the job. | `by`: string |", text)
+        self.assertIn("| `gpus` | GPUs were sampled: request them again. |  |", text)
+        self.assertIn("[JobEstimate](api-types.md#jobestimate)", text)
+
+    def test_file_formats_list_columns_and_events(self):
+        files = {
+            "mix.csv": "# made\na\n1\n",
+            "jobs.csv": "job,on_gpus\n1,0\n2,\n",
+            "compared.csv": "policy\nmagm\n",
+            "log.jsonl": '{"carma_event_log": 1}\n{"at": 0, "event": {"event": "submitted"}}\n{"at": 1, "event": {"event": "submitted"}}\n',
+        }
+        rows = formats.page(files, "job,user\n7,ada\n").splitlines()
+        for row in ("| `job` | `2` |", "| `on_gpus` |  |", "| `policy` | `magm` |", "| `user` | `ada` |"):
+            self.assertIn(row, rows)
+        self.assertEqual(1, sum(row.startswith("| `submitted` |") for row in rows))
+
 
 class Blocks(unittest.TestCase):
     def run_blocks(self, text):
@@ -57,6 +80,13 @@ class Blocks(unittest.TestCase):
         run = self.run_blocks("```console\n$ value=3\n$ echo is $value\nis 3\n```\n\n```\n$ false\n```\n<!-- not run -->\n```console\n$ false\n```\n")
         self.assertEqual(0, run.returncode, run.stderr)
         self.assertIn("2 commands", run.stdout)
+
+    def test_a_block_with_a_title_is_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "page.md"
+            page.write_text('```text title="net.txt"\n(0): $x\n```\n\n```console\n$ cat net.txt\n(0): $x\n```\n')
+            run = subprocess.run([ROOT / "tools/run-blocks", page], cwd=folder, capture_output=True, text=True, check=False)
+        self.assertEqual(0, run.returncode, run.stderr)
 
     def test_other_output_and_failures_are_told_with_their_line(self):
         run = self.run_blocks("```console\n$ echo one\ntwo\n```\n")
