@@ -233,7 +233,9 @@ target/zig/installed: packaging/requirements.txt
 	touch $@
 
 bench: ## Measure decisions, simulations, estimates and jobs, relative to a reference of the same run
-	tools/install valgrind
+	-tools/install valgrind
+	-tools/install tmux
+	cargo bench --no-run --package carma-core --package carma-sim --package carma-estimate --package carma
 	cargo bench --package carma-core --bench decisions
 	cargo bench --package carma-sim --bench simulations
 	cargo bench --package carma-estimate --bench estimates
@@ -241,7 +243,6 @@ bench: ## Measure decisions, simulations, estimates and jobs, relative to a refe
 	cargo bench --package carma --bench pages
 	cargo bench --package carma --bench agents
 	cargo bench --package carma --bench fairness
-	tools/install tmux
 	cargo bench --package carma --bench top
 	PATH="$(CURDIR)/target/peers/bin:$$PATH" cargo bench --package carma --bench throughput
 

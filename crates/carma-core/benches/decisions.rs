@@ -2,7 +2,7 @@
 
 #![allow(clippy::wildcard_imports, reason = "the benchmark speaks of everything the core has")]
 
-use carma_bench::{Case, Suite};
+use carma_bench::{Calls, Case, Suite};
 use carma_core::*;
 
 const GPUS_PER_SERVER: u16 = 8;
@@ -147,6 +147,15 @@ impl Site {
         self.event(Event::GpuSampled { device: self.device(), sample });
     }
 
+    /// What a monitor tells of all GPUs: their processes and their counters.
+    fn sample_all(&mut self) {
+        for _ in 0..self.devices.len() {
+            self.show_processes(self.device());
+            self.sample();
+            self.turn += 1;
+        }
+    }
+
     /// Samples of one second apart, a full window of them on the device that is asked.
     fn before_sample(&mut self) {
         self.now = self.now + Seconds::from_secs(1);
@@ -191,6 +200,18 @@ fn main() {
         let of = |preset: &str| format!("{preset}, {gpus} GPUs, {queued} queued");
         events(&mut ours, &of("standard"), &of("standard"), &standard, gpus, queued);
         events(&mut ours, &of("carma"), &of("standard"), &Config::from(Preset::Carma), gpus, queued);
+    }
+
+    let mut samples = Suite::with_calls("A sample of all GPUs, 1,000 queued; reference: preset standard", Calls { timed: 300, counted: 5 });
+    for preset in [Preset::Standard, Preset::Carma] {
+        samples.run(&Case {
+            name: &format!("all of 1,000 GPUs, {}", preset.name()),
+            units: 1,
+            reference: "all of 1,000 GPUs, standard",
+            setup: &|| Site::new(Config::from(preset), 1_000, 1_000),
+            prepare: &Site::before_sample,
+            call: &Site::sample_all,
+        });
     }
 
     let mut policies = Suite::new("Policies on 10,000 GPUs, strict FIFO; reference: a look at every GPU");

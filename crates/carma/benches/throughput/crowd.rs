@@ -23,7 +23,8 @@ pub(super) fn accepted(folder: &Path) {
     let mut submit = pool.0.command(&["submit", "--gpus", "0", "--hold", "--", "true"]);
     let mut times: Vec<Duration> = (0..101).map(|_| timed(|| assert!(submit.status().unwrap().success()))).collect();
     times.sort_unstable();
-    println!("carma submit of one job, from exec to exit: {} in the middle, at most {}", milliseconds(times[50]), milliseconds(times[100]));
+    let [median, p99] = [50, 99].map(|place| milliseconds(times[place]));
+    println!("carma submit of one job, from exec to exit: median {median}, p99 {p99}");
 }
 
 /// The gap between two jobs on one slot.
@@ -40,27 +41,44 @@ pub(super) fn handed_over(folder: &Path) {
     let mut gaps: Vec<Duration> = times[1..].chunks_exact(2).map(|gap| Duration::from_nanos(gap[1] - gap[0])).collect();
     gaps.sort_unstable();
     let at = |share: f64| milliseconds(gaps[(gaps.len() as f64 * share) as usize]);
-    println!("from a job's end to the next one's begin: {} in the middle, {} for 99 of 100", at(0.5), at(0.99));
+    println!("from a job's end to the next one's start: median {}, p99 {}", at(0.5), at(0.99));
 }
 
-/// Time of commands, and of a restart, while many jobs wait.
+/// Many waiting jobs: the time and memory to accept them as ten arrays and as one, the time of commands, and of a restart.
 pub(super) fn queued(folder: &Path) {
+    for arrays in [1, 10] {
+        let folder = folder.join(arrays.to_string());
+        fs::create_dir(&folder).unwrap();
+        waiting(&folder, arrays);
+    }
+}
+
+fn waiting(folder: &Path, arrays: u32) {
     let mut manager = Manager::start(folder, "[manager.limits]\ncpu_jobs = 1\n");
     let first = submit(&mut manager.client(), job("exec sleep 1000"), None).jobs[0].0.to_string();
-    let began = Instant::now();
-    for _ in 0..10 {
-        submit(&mut manager.client(), job("true"), Some((0..QUEUED / 10).collect()));
-    }
-    println!("{QUEUED} jobs in ten arrays: accepted in {:.1} s, {} MiB in memory", began.elapsed().as_secs_f64(), memory(manager.pid()));
+    let took = timed(|| {
+        for _ in 0..arrays {
+            submit(&mut manager.client(), job("true"), Some((0..QUEUED / arrays).collect()));
+        }
+    });
+    println!("\n{QUEUED} jobs in {arrays} array(s): accepted in {:.2} s, {} MiB in memory", took.as_secs_f64(), memory(manager.pid()));
     for words in [&["queue"][..], &["status"], &["why", "50000"], &["submit", "--gpus", "0", "--", "true"]] {
         let mut times: Vec<Duration> = (0..CALLS).map(|_| timed(|| assert!(manager.command(words).status().unwrap().success()))).collect();
         times.sort_unstable();
-        println!("  carma {:<38} {:>10}, at most {}", words.join(" "), milliseconds(times[CALLS / 2]), milliseconds(times[CALLS - 1]));
+        println!(
+            "  carma {:<38} median {:>8}, at most {}",
+            words.join(" "),
+            milliseconds(times[CALLS / 2]),
+            milliseconds(times[CALLS - 1])
+        );
     }
     assert!(manager.command(&["cancel", &first]).status().unwrap().success());
     manager.stop();
-    let took = timed(|| drop(Manager::start(folder, "").client().status().unwrap()));
-    println!("  started again in {:.2} s", took.as_secs_f64());
+    let took = timed(|| {
+        manager = Manager::start(folder, "");
+        drop(manager.client().status().unwrap());
+    });
+    println!("  started again in {:.2} s, {} MiB in memory", took.as_secs_f64(), memory(manager.pid()));
 }
 
 fn timed(act: impl FnOnce()) -> Duration {

@@ -1,5 +1,6 @@
-//! A thousand trivial jobs (`JOBS` sets another number), from the first submit to the last end, beside pueue and task-spooler in the same run; then the
-//! cost of a hundred thousand waiting jobs, and the gap between two jobs.
+//! A thousand trivial jobs, and ten thousand, from the first submit to the last end, beside task-spooler and pueue in the same run; then the gap between
+//! two jobs, and the cost of a hundred thousand waiting jobs. `JOBS` sets one other number of trivial jobs; words after `--` select parts: `trivial`,
+//! `accepted`, `handed`, `queued`.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
@@ -31,30 +32,54 @@ trait Contender {
     fn settle(&self) {}
 }
 
+/// The most jobs for pueue: it writes its whole queue for each.
+const MOST_FOR_PUEUE: usize = 1_000;
+
 fn main() {
-    let jobs = std::env::var("JOBS").map_or(1_000, |jobs| jobs.parse().unwrap());
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let is_wanted = |part: &str| words.is_empty() || words.iter().any(|word| part.contains(word.as_str()));
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| {
         let place = folder.path().join(name);
+        fs::create_dir_all(&place).unwrap();
+        place
+    };
+    if is_wanted("trivial") {
+        let sizes = std::env::var("JOBS").map_or(vec![1_000, 10_000], |jobs| vec![jobs.parse().unwrap()]);
+        sizes.into_iter().for_each(|jobs| trivial(jobs, &place(&jobs.to_string())));
+    }
+    let parts: [(&str, fn(&Path)); 3] = [("accepted", crowd::accepted), ("handed", crowd::handed_over), ("queued", crowd::queued)];
+    parts.into_iter().filter(|(name, _)| is_wanted(name)).for_each(|(name, measure)| measure(&place(name)));
+}
+
+/// Trivial jobs with each system. The first one that is installed is the reference.
+fn trivial(jobs: usize, folder: &Path) {
+    println!("\n{jobs} trivial jobs, {AT_ONCE} at once; load {}", fs::read_to_string("/proc/loadavg").unwrap().trim());
+    println!("{:<46} {:>10} {:>14} {:>7} {:>7}", "", "submits/s", "start to end", "x rate", "x time");
+    let place = |name: &str| {
+        let place = folder.join(name);
         fs::create_dir(&place).unwrap();
         place
     };
-    println!("\n{jobs} trivial jobs, {AT_ONCE} at once; load {}", fs::read_to_string("/proc/loadavg").unwrap().trim());
-    println!("{:<46} {:>10} {:>14} {:>7} {:>7}", "", "submits/s", "start to end", "x rate", "x time");
     let limit = format!("[manager.limits]\ncpu_jobs = {AT_ONCE}\n");
-    let reference = run(&Pool(Manager::start(&place("pool"), &limit)), jobs, None);
-    run(&Submits(Manager::start(&place("submits"), &limit)), jobs, Some(&reference));
-    match Pueue::start(&place("pueue"), AT_ONCE) {
-        Some(pueue) => drop(run(&pueue, jobs, Some(&reference))),
-        None => println!("pueue is not in PATH: not compared (make bench-peers)"),
-    }
+    let mut reference = None;
+    let mut compare = |contender: &dyn Contender| {
+        let measured = run(contender, jobs, reference.as_ref());
+        reference.get_or_insert(measured);
+    };
     match TaskSpooler::start(&place("spooler"), AT_ONCE) {
-        Some(spooler) => drop(run(&spooler, jobs, Some(&reference))),
+        Some(spooler) => compare(&spooler),
         None => println!("tsp is not in PATH: not compared (make bench-peers)"),
     }
-    crowd::accepted(&place("accepted"));
-    crowd::handed_over(&place("handed"));
-    crowd::queued(&place("queued"));
+    compare(&Pool(Manager::start(&place("pool"), &limit)));
+    compare(&Submits(Manager::start(&place("submits"), &limit)));
+    if jobs > MOST_FOR_PUEUE {
+        return;
+    }
+    match Pueue::start(&place("pueue"), AT_ONCE) {
+        Some(pueue) => compare(&pueue),
+        None => println!("pueue is not in PATH: not compared (make bench-peers)"),
+    }
 }
 
 /// How fast jobs were accepted, and how long all took.

@@ -6,8 +6,8 @@
 //!  Lengths of earlier runs        ─┴─► Known: how long a job still takes
 //! ```
 //!
-//! The engine's thread makes a copy of at most [`WAITING`] waiting jobs and never waits. The other thread takes at most a tenth of a core in the long
-//! run, and has one round at a time.
+//! The engine's thread makes a copy of at most [`WAITING`] waiting jobs and never waits. The other thread has one round at a time. It takes at most a
+//! tenth of a core while jobs come and go, and at most a fiftieth while only progress changes.
 
 mod arrivals;
 mod lengths;
@@ -34,8 +34,10 @@ pub(crate) use rounds::Predicted;
 
 /// Waiting jobs that are simulated: the first of the queue.
 pub(crate) const WAITING: usize = 200;
-/// Time between two rounds if nothing has changed: progress changes all the time.
-const PERIOD: Duration = Duration::from_secs(5);
+/// Time between two rounds if nothing has changed: at least and at most. Progress changes all the time.
+const UNCHANGED_PERIOD: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(20)];
+/// Within this range, it is this many times the length of a round.
+const UNCHANGED_PAUSE: u32 = 1_000;
 /// Time between two readings of the progress of jobs.
 const FOLLOW_PERIOD: Duration = Duration::from_millis(200);
 /// The shortest time between two rounds.
@@ -111,7 +113,7 @@ impl Predictions {
     /// Orders a prediction from the present state.
     pub(crate) fn order(&mut self, decisions: &Decisions, lengths: &Lengths) {
         let now = Instant::now();
-        (self.changes, self.next_unchanged) = (decisions.changes(), now + PERIOD);
+        (self.changes, self.next_unchanged) = (decisions.changes(), now + UNCHANGED_PERIOD[0]);
         let scheduler = decisions.scheduler().front(WAITING);
         let known = |job: &Job| {
             let progress = self.tracks.of(decisions, job.id());
@@ -132,6 +134,8 @@ impl Predictions {
         let now = Instant::now();
         self.is_busy = false;
         self.next = now + (predicted.took * PAUSE).max(LEAST_PERIOD);
+        let [least, most] = UNCHANGED_PERIOD;
+        self.next_unchanged = now + (predicted.took * UNCHANGED_PAUSE).clamp(least, most);
         self.latest = predicted.jobs;
     }
 
