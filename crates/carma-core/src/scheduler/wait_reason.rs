@@ -251,7 +251,7 @@ impl WaitReason {
             }
             Self::Behind { head, ahead, precedence } => {
                 let reason = precedence.map_or_else(String::new, |precedence| format!(": {precedence}"));
-                format!("waits behind {}; {ahead} ahead of it{reason}", (words.job)(*head))
+                format!("is number {} in the queue; {} is next{reason}", ahead + 1, (words.job)(*head))
             }
             other => other.to_string(),
         }

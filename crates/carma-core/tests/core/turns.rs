@@ -61,7 +61,7 @@ fn the_user_who_used_least_goes_first() {
     assert_eq!(queue(&lab), [3, 1], "other rules sort the queue again");
     assert_eq!(
         lab.scheduler.explain(JobId(1)).unwrap().reason.to_string(),
-        "waits behind job 3; 1 ahead of it: it has used less GPU time, or has waited longer"
+        "is number 2 in the queue; job 3 is next: it has used less GPU time, or has waited longer"
     );
 }
 
@@ -89,7 +89,7 @@ fn a_user_who_used_more_waits_and_sees_the_reason() {
     assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(3, vec![0])]);
     lab.submit(of(2, lasting(4, 100)));
     let reason = lab.scheduler.explain(JobId(2)).unwrap().reason.to_string();
-    assert_eq!(reason, "waits behind job 4; 1 ahead of it: its user has used less recently: 0.0 GPU hours; this job's user 2.0");
+    assert_eq!(reason, "is number 2 in the queue; job 4 is next: its user has used less recently: 0.0 GPU hours; this job's user 2.0");
     let usage: Vec<(u32, bool)> =
         lab.scheduler.shares(lab.now).iter().map(|share| (share.past.user.0, share.past.gpu_seconds > 7000.0)).collect();
     assert_eq!(usage, [(2, false), (1, true)]);
@@ -180,7 +180,7 @@ fn an_overdue_job_does_not_reduce_the_work_of_others() {
     assert_eq!(head(&lab), JobId(3));
     assert_eq!(lab.scheduler.queue_ids().collect::<Vec<_>>(), [JobId(3), JobId(4)], "lists show the head first");
     let why = lab.scheduler.explain(JobId(4)).unwrap().to_string();
-    assert!(why.contains("1 ahead of it: it is the longest job and would end last"), "{why}");
+    assert!(why.contains("is next: it is the longest job and would end last"), "{why}");
 }
 
 #[test]

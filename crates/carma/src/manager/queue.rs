@@ -191,13 +191,13 @@ mod tests {
         };
         let place = Some(ArrayPlace { array: ArrayId(12), index: 3 });
         let member =
-            QueueRow { array: place, name: None, memory: None, ..waiting(15, "", "waits behind job 9; 3 ahead of it, and then some more") };
+            QueueRow { array: place, name: None, memory: None, ..waiting(15, "", "is number 4 in the queue; job 9 is next, and more") };
         let starts = PredictedTime { earliest: Seconds::from_secs(130), likely: Seconds::from_secs(200), latest: Seconds::from_secs(345) };
         let odd = QueueRow {
             starts: Some(starts),
             user: "a\x1b[31mb".to_owned(),
             state: Phase::Recovering,
-            ..waiting(100_000, "\u{202e}evil", "is next, and waits for room")
+            ..waiting(100_000, "\u{202e}evil", "is next in the queue: no GPU has room")
         };
         let next = QueueRow { array: Some(ArrayPlace { array: ArrayId(12), index: 4 }), ..member.clone() };
         let arrays = [(ArrayId(12), Counts { running: 2, waiting: 95, held: 1 })].into();

@@ -91,13 +91,13 @@ mod tests {
             ..EstimateDetail::default()
         };
         let starts = Forecast { estimate, placement: Some(placement), why: None };
-        let text_of_why = "job 1 is next, and waits for room\n  s0/gpu0 has 2 GiB left".to_owned();
+        let text_of_why = "job 1 is next in the queue: no GPU has room\n  s0/gpu0 has 2 GiB left".to_owned();
         let why = Why {
             pools: Vec::new(),
             job: JobId(1),
             state: State::Queued { since: Time::ZERO },
             reason: WaitReason::Room,
-            summary: "job 1 is next, and waits for room".to_owned(),
+            summary: "job 1 is next in the queue: no GPU has room".to_owned(),
             starts: None,
             devices: Vec::new(),
             hosts: Vec::new(),

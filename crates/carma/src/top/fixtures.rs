@@ -34,7 +34,7 @@ pub(super) fn waiting(id: u64, name: &str, user: &str, gibibytes: u64) -> QueueR
         starts: None,
         ends: None,
         total_seconds: Seconds::ZERO,
-        reason: Some("waits behind job 5; 2 ahead of it".to_owned()),
+        reason: Some("is number 3 in the queue; job 5 is next".to_owned()),
     }
 }
 
@@ -163,7 +163,7 @@ pub(super) fn busy() -> Answers {
     let next = QueueRow {
         state: Phase::Recovering,
         attempts: 1,
-        reason: Some("is next, and waits for room".to_owned()),
+        reason: Some("is next in the queue: no GPU has room".to_owned()),
         ..waiting(5, "gpt2-xl", "ada", 34)
     };
     let jobs = vec![
