@@ -11,7 +11,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use carma_manager::supervise::JOBS_UNIT;
 use clap::{Args, Subcommand};
 use rustix::process::geteuid;
 use systemd::{Systemd, UNIT};
@@ -171,8 +170,6 @@ fn remove(scope: Scope) -> Result<()> {
     }
     let systemd = Systemd::find(scope)?;
     systemd.run(&["disable", "--now", UNIT])?;
-    // Without a manager of this version, it never ran. Stopping it leaves jobs alone.
-    let _ = systemd.run(&["stop", JOBS_UNIT]);
     fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
     systemd.run(&["daemon-reload"])?;
     eprintln!("carma: the service is removed; running jobs continue, and `carma up` finds them again");

@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 const SERVICE: &str = "carma.service";
 
 /// The unit of the jobs, which is only stopped with the host.
-pub const JOBS_UNIT: &str = "carma-jobs.service";
+pub(super) const JOBS_UNIT: &str = "carma-jobs.service";
 
 /// The group that limits a manager's jobs: that of the jobs' unit, if the manager is a service and the unit runs, and otherwise its own.
 pub(crate) fn group_of_jobs(own: PathBuf) -> PathBuf {

@@ -22,7 +22,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 pub(crate) use self::abandoned::remove_abandoned;
 pub(super) use self::group_handles::GroupHandles;
 pub(super) use self::hierarchy::Hierarchies;
-pub use self::jobs_unit::JOBS_UNIT;
 pub(crate) use self::jobs_unit::group_of_jobs;
 pub use self::leaf::prepare_group_of_jobs;
 pub use self::limits::{Enforced, GroupVersion};
