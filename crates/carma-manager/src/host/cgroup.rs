@@ -1,9 +1,11 @@
-//! The memory limit of the manager's control group: less than the host's memory in a container or a limited service.
+//! The memory limit of the control group of all jobs: less than the host's memory in a container or a limited service.
 
 use std::fs;
 use std::path::Path;
 
 use carma_core::MiB;
+
+use crate::supervise::group_of_jobs;
 
 /// The memory that a control group may use, and what is left of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +35,7 @@ pub(super) fn memory_limit(own_groups: &str, mount: &Path) -> Option<MemoryLimit
     let base = mount.join(version.folder);
     let own = base.join(path.trim_start_matches('/'));
     // In a container the path may be the host's, and the mount is our group itself.
-    let own = if own.is_dir() { own } else { base.clone() };
+    let own = group_of_jobs(if own.is_dir() { own } else { base.clone() });
     own.ancestors()
         .take_while(|folder| folder.starts_with(&base))
         .filter_map(|folder| of(&version, folder))
@@ -79,6 +81,9 @@ mod tests {
         let allowed = Some(MemoryLimit { limit: MiB(1000), available: MiB(200) });
         assert_eq!(memory_limit("0::/system.slice/carma.service\n", mount.path()), allowed);
         assert_eq!(memory_limit("0::/elsewhere\n", mount.path()), None);
+        group_folder(&slice.join("carma-jobs.service"), &V2, &(500_u64 << 20).to_string(), 400, 0);
+        let of_jobs = Some(MemoryLimit { limit: MiB(500), available: MiB(100) });
+        assert_eq!(memory_limit("0::/system.slice/carma.service\n", mount.path()), of_jobs);
     }
 
     #[test]

@@ -58,8 +58,8 @@ mod switches;
 mod user_processes;
 mod watch;
 
-pub(crate) use cgroup::{Cgroup, remove_abandoned};
-pub use cgroup::{Enforced, GroupSupport, GroupVersion, enforceable, prepare_own_group};
+pub(crate) use cgroup::{Cgroup, group_of_jobs, remove_abandoned};
+pub use cgroup::{Enforced, GroupSupport, GroupVersion, enforceable, prepare_group_of_jobs};
 pub(crate) use checkpoint_scan::last_change;
 pub use connect::connect_terminal;
 pub use dispositions::keep_exits_of_children;

@@ -24,7 +24,7 @@ use carma_manager::engine::{Engine, Setup};
 use carma_manager::open_files;
 use carma_manager::places::{Places, create_private};
 use carma_manager::serve::{Server, Serving};
-use carma_manager::supervise::{LaunchServer, THIS_PROGRAM, enforceable, prepare_own_group};
+use carma_manager::supervise::{LaunchServer, THIS_PROGRAM, enforceable, prepare_group_of_jobs};
 use clap::Args;
 use sd_notify::NotifyState;
 
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut signals = signals::catch()?;
     // Every connection and every attempt takes some of the files that a process may have open.
     open_files::raise_limit();
-    prepare_own_group();
+    prepare_group_of_jobs();
     let mut configuration = Configuration::read(&places.configuration)?;
     if arguments.shared_account {
         configuration.manager.shared_account = true;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::jobs_unit::group_of_jobs;
 use super::leaf::LEAF;
 
 /// Usable hierarchies of version 1, best first. They only have to show which processes belong together.
@@ -11,7 +12,7 @@ const V1_HOMES: [&str; 3] = ["pids", "freezer", "name=systemd"];
 /// The control groups of this process: one of version 2, and one per controller of version 1.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::supervise) struct Hierarchies {
-    /// The group of version 2 below which groups are created: that of the manager, not the leaf it moved to.
+    /// The group of version 2 below which groups are created: that of the jobs' unit or of the manager, not the leaf it moved to.
     pub(super) unified: Option<PathBuf>,
     legacy: Vec<(String, PathBuf)>,
 }
@@ -20,7 +21,9 @@ impl Hierarchies {
     /// Those of this process.
     pub(in crate::supervise) fn own() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
-        Self::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
+        let mut own = Self::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
+        own.unified = own.unified.map(group_of_jobs);
+        own
     }
 
     /// Of the process with these groups.
