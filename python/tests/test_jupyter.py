@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -38,14 +39,25 @@ class Jupyter(EmulatedTest):
         self.addCleanup(submit.wait, 60)
         self.addCleanup(lambda: Client().job("@lab").cancel())
         address, token = self.printed_address(controller)
-        with urllib.request.urlopen(f"{address}/api/kernels?token={token}", timeout=60) as answer:
-            self.assertEqual([], json.load(answer))
+        self.assertEqual([], self.answer(f"{address}/api/kernels?token={token}"))
         with self.assertRaises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{address}/api/kernels", timeout=60)
         self.assertEqual(403, refused.exception.code)
         refused.exception.close()
         (attempt,) = Client().job("@lab").show()["attempts"]
         self.assertEqual(1, len(attempt["placement"]["devices"]), attempt)
+
+    def answer(self, address: str) -> object:
+        """What Jupyter answers. It prints its address a moment before it listens."""
+        end = time.monotonic() + 30
+        while True:
+            try:
+                with urllib.request.urlopen(address, timeout=60) as answer:
+                    return json.load(answer)
+            except urllib.error.URLError as error:
+                if not isinstance(error.reason, ConnectionRefusedError) or time.monotonic() > end:
+                    raise
+                time.sleep(0.1)
 
     def printed_address(self, controller: int) -> tuple[str, str]:
         """The address and the token that Jupyter prints in the job's terminal."""
