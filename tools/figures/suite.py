@@ -118,7 +118,7 @@ def best_order():
 
 
 def eight_gpus():
-    settings = ["forecast.delay=1.3", "forecast.delay=1", "forecast.gain=0", "queue.drain=0"]
+    settings = ["forecast.delay=1.6/queue.critical=1.1/queue.stretch=0.7", "forecast.delay=1", "forecast.gain=0", "queue.drain=0"]
     names = {"the default": "carma", **{f"`{setting}`": f"carma/{setting}" for setting in settings}}
     both = [scenario(name, tuple(names.values())) for name in ("8 GPUs", BASE)]
     table(["", "8 GPUs", BASE], [[name, *(" ".join(of.figures(policy)) for of in both)] for name, policy in names.items()])
