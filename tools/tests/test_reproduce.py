@@ -75,7 +75,7 @@ class Reproduce(unittest.TestCase):
     def test_slow_tables_run_on_request(self):
         self.document.write_text(DOCUMENT.replace("keys=2:", "keys=2 slow=20min:"))
         row = "| two | static | 7 | within 0.028 |"
-        self.assertIn("page.md:4: left out, takes about 20min (ALL=1): cat printed", self.run_with(row).stdout)
+        self.assertIn("page.md:4: left out as slow (20min; ALL=1 makes it): cat printed", self.run_with(row).stdout)
         self.assertIn("page.md:4: the same, 2 numbers", self.run_with(row, options=["--all"]).stdout)
 
     def test_a_table_without_a_source_is_told(self):
