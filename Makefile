@@ -232,19 +232,12 @@ target/zig/installed: packaging/requirements.txt
 	  { echo "zig and cargo-zigbuild cannot be installed from PyPI: no release can be built here ('make install' builds for this machine)" >&2; exit 1; }
 	touch $@
 
+# Tools that cannot be installed are done without.
 bench: ## Measure decisions, simulations, estimates and jobs, relative to a reference of the same run
 	-tools/install valgrind
 	-tools/install tmux
-	cargo bench --no-run --package carma-core --package carma-sim --package carma-estimate --package carma
-	cargo bench --package carma-core --bench decisions
-	cargo bench --package carma-sim --bench simulations
-	cargo bench --package carma-estimate --bench estimates
-	cargo bench --package carma --bench sampling
-	cargo bench --package carma --bench pages
-	cargo bench --package carma --bench agents
-	cargo bench --package carma --bench fairness
-	cargo bench --package carma --bench top
-	PATH="$(CURDIR)/target/peers/bin:$$PATH" cargo bench --package carma --bench throughput
+	PATH="$(CURDIR)/target/peers/bin:$$PATH" cargo bench --no-fail-fast --package carma-core --package carma-sim --package carma-estimate --package carma \
+	  --bench decisions --bench simulations --bench estimates --bench sampling --bench pages --bench agents --bench fairness --bench top --bench throughput
 
 bench-peers: ## Install pueue and task-spooler for the comparison in make bench
 	tools/install task-spooler

@@ -36,7 +36,7 @@ impl Manager {
     /// A carma command for this manager.
     pub(super) fn command(&self, words: &[&str]) -> Command {
         let mut command = program();
-        command.args(words).env_remove("CARMA_HOST").env("CARMA_SOCKET", &self.socket).stdout(Stdio::null());
+        command.args(words).env_remove("CARMA_HOST").env("CARMA_SOCKET", &self.socket).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 
