@@ -197,7 +197,7 @@ fn plain_text_in_a_file_has_the_state_once() {
     let output = Command::new(program()).args(["top", "--plain"]).env("CARMA_SOCKET", up.places().socket).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    for fact in ["2 GPUs", "\nmemory in use: 0.0 GiB of 40.0 GiB\n", "\nID: 1\nname: later\n", "\nstate: held\n"] {
+    for fact in ["2 GPUs", "\nmemory in use: 0 MiB of 40.0 GiB\n", "\nID: 1\nname: later\n", "\nstate: held\n"] {
         assert!(text.contains(fact), "{fact:?}: {text}");
     }
 }
