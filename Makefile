@@ -114,11 +114,19 @@ test-nvidia: nvidia ## Test with NVIDIA's own programs, headers and library (tho
 	@tools/skip --list
 
 # The tests of the Python side, on Debian's small PyTorch; those of jobs need the program of `make tests`.
-python:
+LIBRARIES = $(abspath $(TARGET))/libraries
+python: PYTHON = $(firstword $(wildcard $(LIBRARIES)/bin/python) /usr/bin/python3)
+python: $(LIBRARIES)/installed
+	if $(PYTHON) -c 'import torch' 2>/dev/null; then cd python && OMP_NUM_THREADS=1 $(PYTHON) -m tests; \
+	else tools/skip python/tests "/usr/bin/python3 has no PyTorch"; fi
+
+# JupyterLab and the Hugging Face Trainer beside Debian's PyTorch. Where they cannot be installed, their tests are skipped.
+$(LIBRARIES)/installed: tools/libraries-requirements.txt
 	tools/install python3-torch
 	tools/install python3-cloudpickle
-	if /usr/bin/python3 -c 'import torch' 2>/dev/null; then cd python && OMP_NUM_THREADS=1 /usr/bin/python3 -m tests; \
-	else tools/skip python/tests "/usr/bin/python3 has no PyTorch"; fi
+	tools/install python3-venv
+	if /usr/bin/python3 -m venv --system-site-packages $(LIBRARIES) && $(LIBRARIES)/bin/pip install --quiet --requirement $<; then touch $@; \
+	else echo "JupyterLab and transformers cannot be installed from PyPI" >&2; fi
 
 # The reference is made from the program. Pages that cannot be found fail the build.
 docs-site: target/site/installed ## Build the documentation site: target/docs-site/site/index.html

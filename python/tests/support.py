@@ -29,6 +29,11 @@ def torch2(*packages: str) -> Callable[[Any], Any]:
     """Marks a test of the current stack; it is skipped where that is not installed. `make test` has Debian's PyTorch, `make test-torch` the current stack."""
     if not IS_TORCH_2:
         return unittest.skip(f"needs PyTorch 2, found {torch.__version__}")
+    return installed(*packages)
+
+
+def installed(*packages: str) -> Callable[[Any], Any]:
+    """Marks a test of these packages, in any version."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     return unittest.skipIf(bool(missing), f"not installed: {', '.join(missing)}")
 

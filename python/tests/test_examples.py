@@ -6,18 +6,18 @@ import sys
 
 from carma.client import Client, Job
 from tests.emulated import ROOT, EmulatedTest
-from tests.support import torch2
+from tests.support import installed
 
 
 class Examples(EmulatedTest):
     # The grace for a checkpoint is emulated time, and a process with PyTorch may take seconds to end.
     SPEED = 1
 
-    @torch2("transformers", "accelerate")
+    @installed("transformers", "accelerate")
     def test_hugging_face_trainer(self) -> None:
         self.is_interrupted_and_continues("hugging_face_trainer.py")
 
-    @torch2("lightning")
+    @installed("lightning")
     def test_lightning(self) -> None:
         self.is_interrupted_and_continues("lightning_trainer.py")
 

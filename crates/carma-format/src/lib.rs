@@ -4,13 +4,17 @@
 
 pub mod draw;
 mod duration;
+mod glyphs;
 mod number;
 mod slug;
 mod table;
+mod terminal;
 mod text;
 
 pub use duration::{clock, duration, range};
+pub use glyphs::Glyphs;
 pub use number::{count, energy, memory, number, thousands};
 pub use slug::unique_slug;
-pub use table::{Column, left, right, write_table};
-pub use text::{WIDTH, printable, quoted, shortened, width, wrapped, wrapped_line, wrapped_to};
+pub use table::{Column, left, right, write_facts, write_table};
+pub use terminal::{Stream, Surroundings, Terminal};
+pub use text::{WIDTH, aligned, fitted, labelled, printable, quoted, shortened, width, wrapped, wrapped_line, wrapped_to};

@@ -3,6 +3,8 @@
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::terminal::Terminal;
+
 /// Columns of a terminal.
 pub const WIDTH: usize = 80;
 
@@ -16,10 +18,11 @@ pub fn printable(text: &str) -> String {
     let controls = |letter: char| {
         letter.is_control() || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
-    text.replace(controls, "\u{fffd}")
+    let replaced = Terminal::current().glyphs().replaced;
+    text.replace(controls, replaced.encode_utf8(&mut [0; 4]))
 }
 
-/// The text, or its beginning with an ellipsis if it is wider than `most` columns.
+/// The text, or its beginning and a mark if it is wider than `most` columns.
 pub fn shortened(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -29,12 +32,28 @@ pub fn shortened(text: &str, most: usize) -> String {
         used += letter.width().unwrap_or(0);
         used < most
     };
-    text.chars().take_while(fits).chain(['…']).collect()
+    text.chars().take_while(fits).chain([Terminal::current().glyphs().cut]).collect()
 }
 
-/// A text in lines of at most 80 columns.
+/// A line, cut after 80 columns. Plain text is not cut.
+pub fn fitted(line: &str) -> String {
+    if Terminal::current().plain { line.to_owned() } else { shortened(line, WIDTH) }
+}
+
+/// A label and its value, which begins at a column of the line. In plain text, a colon is between them.
+pub fn labelled(label: &str, column: usize, value: &str) -> String {
+    let gap = column.saturating_sub(label.chars().count()).max(1);
+    if Terminal::current().plain { format!("{}: {value}", label.trim_start()) } else { format!("{label}{:gap$}{value}", "") }
+}
+
+/// A value at the right of this many columns. Plain text has no columns.
+pub fn aligned(value: &str, columns: usize) -> String {
+    if Terminal::current().plain { value.to_owned() } else { format!("{value:>columns$}") }
+}
+
+/// A text in lines of at most 80 columns. Plain text stays in one line.
 pub fn wrapped(text: &str) -> String {
-    wrapped_to(text, WIDTH)
+    wrapped_to(text, if Terminal::current().plain { usize::MAX } else { WIDTH })
 }
 
 /// A text in lines of at most this many columns; white space separates words. Longer words are not broken.
@@ -76,6 +95,14 @@ mod tests {
         let text = wrapped(&"word ".repeat(40));
         assert_eq!(text.lines().map(str::len).collect::<Vec<_>>(), [79, 79, 39]);
         assert_eq!(wrapped_to("a  very-long-word\nb", 6), "a\nvery-long-word\nb");
+    }
+
+    #[test]
+    fn labels_have_a_column_or_a_colon() {
+        assert_eq!([labelled("  energy", 12, "9 Wh"), labelled("a long label", 8, "7")], ["  energy    9 Wh", "a long label 7"]);
+        let plain = Terminal { plain: true, ..Terminal::UNKNOWN };
+        assert_eq!(plain.replaced(|| labelled("  energy", 12, &aligned("9 Wh", 9))), "energy: 9 Wh");
+        assert_eq!(plain.replaced(|| [wrapped(&"word ".repeat(40)), fitted(&"x".repeat(99))].map(|line| line.len())), [199, 99]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use carma_format::{aligned, labelled};
 use carma_sim::{Calibration, Catalogue, Scored, calibrate_watched, read_crowds, read_pairs};
 
 use crate::files::{identity, read_observations, read_table};
@@ -43,12 +44,15 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let calibration = calibrate_watched(&pairs, &trials, &catalogue, |all| bar.step_of(all));
     drop(bar);
     let Calibration { model, fitted, held_out, crowds } = calibration;
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     writeln!(output, "{} pairs of {} workloads; mean absolute error of their times:", pairs.len(), model.workloads.len())?;
-    writeln!(output, "  on what it was fitted to           {:>7}", percent(fitted))?;
-    writeln!(output, "  with a tenth of the pairs left out {:>7}", percent(held_out.rows))?;
-    writeln!(output, "  with each workload left out        {:>7}", percent(held_out.workloads))?;
-    writeln!(output, "  with each family left out          {:>7}", percent(held_out.families))?;
+    let mut line = |what: &str, share: f64| {
+        let share = aligned(&format!("{:.1} %", 100.0 * share), 7);
+        writeln!(output, "{}", labelled(&format!("  {what}"), 37, &share))
+    };
+    line("on what it was fitted to", fitted)?;
+    line("with a tenth of the pairs left out", held_out.rows)?;
+    line("with each workload left out", held_out.workloads)?;
+    line("with each family left out", held_out.families)?;
     for (trial, Scored { measured, predicted }) in trials.iter().zip(&crowds) {
         writeln!(output, "{}: mean slowdown {measured:.2} measured, {predicted:.2} fitted", trial.name)?;
     }

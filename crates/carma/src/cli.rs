@@ -1,19 +1,20 @@
 //! The arguments of the `carma` command.
 
+use std::env;
 use std::io::stdout;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command_list::grouped;
 use crate::configuration::ShowArguments;
 use crate::manager::Manager;
 use crate::{
     agent, backup, calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual,
-    mig, mps, notify, policies, pool, profile, replay, report, sbatch, service, simulate, submit, token, top, trace, trace_memory, up,
-    user_task, validate, web, what_if,
+    mig, mps, notify, policies, pool, profile, replay, report, sbatch, service, simulate, submit, terminal, token, top, trace,
+    trace_memory, up, user_task, validate, web, what_if,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -22,6 +23,9 @@ use crate::{
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Print plain text for screen readers: a fact per line, no colours, no drawing.
+    #[arg(long, global = true, display_order = 1000)]
+    plain: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -160,11 +164,14 @@ Example:\n  carma config reload")]
 impl Cli {
     /// Reads the command line; prints help and errors, and ends the process after them.
     pub(crate) fn read() -> Self {
-        Self::from_arg_matches(&grouped(Self::command()).get_matches()).unwrap_or_else(|error| error.exit())
+        let colour = terminal::found(terminal::requested(env::args_os())).colour;
+        let command = Self::command().color(if colour { ColorChoice::Auto } else { ColorChoice::Never });
+        Self::from_arg_matches(&grouped(command).get_matches()).unwrap_or_else(|error| error.exit())
     }
 
     /// Runs the command.
     pub(crate) fn run(self) -> Result<ExitCode> {
+        terminal::found(self.plain).install();
         let output = &mut stdout().lock();
         match self.command {
             Command::Demo(arguments) => demo::run(&arguments, output),
@@ -194,7 +201,7 @@ impl Cli {
             Command::Submit(arguments) => return submit::run(*arguments, output),
             Command::Sbatch(arguments) => return sbatch::run(*arguments, output),
             Command::SbatchRun(arguments) => return sbatch::run_attempt(&arguments),
-            Command::Top(arguments) => return top::run(&arguments),
+            Command::Top(arguments) => return top::run(&arguments, output),
             Command::Manager(command) => return command.run(output),
             Command::Web(arguments) => web::run(&arguments, output),
             Command::Token(arguments) => token::run(&arguments, output),
@@ -230,6 +237,12 @@ mod tests {
 
     fn find<'a>(command: &'a Command, word: &str) -> Option<&'a Command> {
         command.get_subcommands().find(|known| known.get_name() == word || known.get_all_aliases().any(|alias| alias == word))
+    }
+
+    #[test]
+    fn help_texts_are_ascii() {
+        let other = helps(&mut Cli::command()).into_iter().find(|text| !text.is_ascii());
+        assert_eq!(other, None);
     }
 
     #[test]

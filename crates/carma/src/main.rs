@@ -35,6 +35,7 @@ mod service;
 mod shim;
 mod simulate;
 mod submit;
+mod terminal;
 mod token;
 mod top;
 mod trace;

@@ -1,29 +1,36 @@
-//! Progress on standard error, only on a terminal. All long commands show it in one style.
+//! Progress on standard error, only on a terminal. All long commands show it in one style: a bar, or a line now and then where nothing can be redrawn.
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use carma_format::{Stream, Terminal};
 use carma_learn::on_all_cores;
 use indicatif::{HumanFloatCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use ratatui::crossterm::terminal::size;
 
 /// Redraw interval, with or without progress.
 const TICK: Duration = Duration::from_millis(200);
+
+/// Interval of lines, where nothing can be redrawn.
+const LINES: Duration = Duration::from_secs(10);
 
 /// On a narrower terminal, a bar and a rate would need two lines.
 const NARROW: u16 = 60;
 
 /// A bar, or a spinner if the total is unknown. Drop removes it.
 #[derive(Debug)]
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    /// When the last line was printed; unset: none is.
+    line: Option<Mutex<Instant>>,
+}
 
 /// A bar for this many items, with their rate and the remaining time.
 pub(crate) fn bar(length: usize, what: &str) -> Progress {
-    // A terminal of unknown width reports 0.
-    let narrow = size().is_ok_and(|(columns, _)| (1..NARROW).contains(&columns));
+    let narrow = Terminal::current().columns.is_some_and(|columns| columns < NARROW);
     let template = if narrow { "{wide_msg} {pos}/{len} {eta} left" } else { "{msg} {wide_bar} {pos}/{len} {rate} {eta} left" };
     Progress::drawn(Some(length), what, template)
 }
@@ -54,7 +61,7 @@ pub(crate) fn with_spinner<T>(what: &str, work: impl FnOnce() -> T) -> T {
 /// Runs a program to its end. While a spinner is shown, the program's output goes through us, so that they do not overwrite each other.
 pub(crate) fn run_program(what: &str, command: &mut Command) -> io::Result<ExitStatus> {
     let spinner = Progress::spinner(what);
-    if spinner.0.is_hidden() {
+    if spinner.bar.is_hidden() {
         return command.status();
     }
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -72,27 +79,40 @@ impl Progress {
     }
 
     fn drawn(length: Option<usize>, what: &str, template: &str) -> Self {
-        let target = if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let terminal = Terminal::current();
+        let target = if terminal.errors == Stream::Screen { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(length.map(|length| length as u64), target);
         if let Ok(style) = ProgressStyle::with_template(template) {
+            let style = if terminal.unicode { style } else { style.tick_chars("|/-\\ ").progress_chars("#>-") };
             bar.set_style(style.with_key("rate", |state: &ProgressState, output: &mut dyn fmt::Write| {
                 // A failed write is redrawn at the next tick.
                 let _ = output.write_str(&rate(state.per_sec()));
             }));
         }
         bar.set_message(what.to_owned());
-        bar.enable_steady_tick(TICK);
-        Self(bar)
+        if terminal.errors == Stream::Screen {
+            bar.enable_steady_tick(TICK);
+        }
+        let line = (terminal.errors == Stream::Lines).then(|| {
+            eprintln!("carma: {what}");
+            Mutex::new(Instant::now())
+        });
+        Self { bar, line }
     }
 
     /// Advances by one.
     pub(crate) fn step(&self) {
-        self.0.inc(1);
+        self.bar.inc(1);
+        let Some(Ok(mut last)) = self.line.as_ref().map(Mutex::try_lock) else { return };
+        if last.elapsed() >= LINES {
+            *last = Instant::now();
+            eprintln!("carma: {}", line(&self.bar.message(), self.bar.position(), self.bar.length()));
+        }
     }
 
     /// Advances by one, with a new total.
     pub(crate) fn step_of(&self, all: usize) {
-        self.0.set_length(all as u64);
+        self.bar.set_length(all as u64);
         self.step();
     }
 
@@ -100,7 +120,7 @@ impl Progress {
         let Some(mut lines) = from.map(BufReader::new) else { return };
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
-            self.0.suspend(|| write(&String::from_utf8_lossy(&line)));
+            self.bar.suspend(|| write(&String::from_utf8_lossy(&line)));
             line.clear();
         }
     }
@@ -108,8 +128,14 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
+}
+
+/// Progress as a sentence.
+fn line(what: &str, done: u64, all: Option<u64>) -> String {
+    let all = all.map_or_else(String::new, |all| format!(" of {all}"));
+    format!("{what}: {done}{all}")
 }
 
 /// Items per second, with a decimal if it is useful.
@@ -121,6 +147,11 @@ fn rate(per_second: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_say_how_much_is_done() {
+        assert_eq!([line("simulating", 7, Some(80)), line("reading jobs", 7, None)], ["simulating: 7 of 80", "reading jobs: 7"]);
+    }
 
     #[test]
     fn rates_have_few_digits() {

@@ -91,5 +91,5 @@ impl Problem {
 /// Shortens a long line for an error message.
 fn shortened(value: &str) -> String {
     const KEPT: usize = 60;
-    if value.chars().nth(KEPT).is_none() { value.to_owned() } else { value.chars().take(KEPT).chain(['…']).collect() }
+    if value.chars().nth(KEPT).is_none() { value.to_owned() } else { value.chars().take(KEPT).chain("...".chars()).collect() }
 }

@@ -69,7 +69,8 @@ impl Problem {
     /// An invalid value.
     pub(super) fn invalid(value: &str, expected: &'static str) -> Self {
         const KEPT: usize = 60;
-        let value = if value.chars().nth(KEPT).is_none() { value.to_owned() } else { value.chars().take(KEPT).chain(['…']).collect() };
+        let value =
+            if value.chars().nth(KEPT).is_none() { value.to_owned() } else { value.chars().take(KEPT).chain("...".chars()).collect() };
         Self::Invalid { value, expected }
     }
 

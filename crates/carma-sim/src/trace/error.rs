@@ -115,7 +115,7 @@ impl From<io::Error> for TraceProblem {
 /// Shortens a long line for an error message.
 pub(super) fn shortened(value: &str) -> String {
     const KEPT: usize = 60;
-    if value.chars().nth(KEPT).is_none() { value.to_owned() } else { value.chars().take(KEPT).chain(['…']).collect() }
+    if value.chars().nth(KEPT).is_none() { value.to_owned() } else { value.chars().take(KEPT).chain("...".chars()).collect() }
 }
 
 struct Suggestion<'a>(Option<&'a str>);

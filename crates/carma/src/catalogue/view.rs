@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use carma_core::Watts;
+use carma_format::{Terminal, count, write_facts};
 use carma_sim::{Catalogue, RankProfile, Workload};
 use serde_json::{Value as Json, json};
 use toml::{Table, Value};
@@ -20,17 +21,37 @@ pub(super) fn list(catalogue: &Catalogue, json: bool, output: &mut impl Write) -
         let all: Vec<Json> = catalogue.iter().map(|(_, workload)| facts(catalogue, workload)).collect();
         return write_json(&all, output);
     }
-    writeln!(output, "{:<NAME$} GPUs  time s    peak MiB SMACT SMOCC DRAMA    W", "")?;
+    let plain = Terminal::current().plain;
+    if plain {
+        writeln!(output, "{}", count(catalogue.iter().count(), "workload"))?;
+    } else {
+        writeln!(output, "{:<NAME$} GPUs  time s    peak MiB SMACT SMOCC DRAMA    W", "")?;
+    }
     for (_, workload) in catalogue.iter() {
         let mean = |of: fn(&RankProfile) -> f64| workload.ranks.iter().map(of).sum::<f64>() / workload.ranks.len() as f64;
         let counters = [mean(|rank| rank.smact.get()), mean(|rank| rank.smocc.get()), mean(|rank| rank.drama.get())];
-        let counters = counters.map(|counter| format!("{counter:.3}")).join(" ");
+        let counters = counters.map(|counter| format!("{counter:.3}"));
         let powers: Option<Vec<f64>> = workload.ranks.iter().map(|rank| rank.power.map(|Watts(power)| power)).collect();
         let power = powers.map_or_else(|| "-".to_owned(), |all| format!("{:.0}", all.iter().sum::<f64>() / all.len() as f64));
         let peaks = workload.ranks.iter().map(|rank| rank.peak.0.to_string()).collect::<Vec<_>>().join("+");
+        let (gpus, seconds) = (workload.gpus(), workload.seconds.get());
+        if plain {
+            let [smact, smocc, drama] = counters;
+            let facts = [
+                ("GPUs", gpus.to_string()),
+                ("time in seconds", format!("{seconds:.0}")),
+                ("peak MiB", peaks),
+                ("SMACT", smact),
+                ("SMOCC", smocc),
+                ("DRAMA", drama),
+                ("W", power),
+            ];
+            write_facts(&workload.name, facts, output)?;
+            continue;
+        }
         // A name is for copying: it gets its own line rather than being cut.
         let name = if workload.name.chars().count() > NAME { format!("{}\n{:NAME$}", workload.name, "") } else { workload.name.clone() };
-        writeln!(output, "{name:<NAME$} {:>4} {:>7.0} {peaks:>11} {counters} {power:>4}", workload.gpus(), workload.seconds.get())?;
+        writeln!(output, "{name:<NAME$} {gpus:>4} {seconds:>7.0} {peaks:>11} {} {power:>4}", counters.join(" "))?;
     }
     writeln!(output, "\nEach has its GPUs alone. SMACT, SMOCC, DRAMA and W are means over time and GPUs;")?;
     writeln!(output, "`carma catalogue show NAME` has all of it.")?;

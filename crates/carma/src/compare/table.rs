@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_format::{Column, left, right, wrapped, write_table};
+use carma_format::{Column, Terminal, left, right, wrapped, write_table};
 use serde_json::Value;
 
 use carma_sim::{Comparison, ComparisonRow, CurvePoint, Origin, spread};
 
 const COLUMNS: [Column; 7] =
-    [left("", 30), left("makespan", 11), left("mean JCT", 11), right("p95", 6), right("energy", 6), right("OOM", 6), right("slowdown", 9)];
+    [left("", 30), left("makespan", 12), left("mean JCT", 12), right("p95", 6), right("energy", 6), right("OOM", 6), right("slowdown", 9)];
 const CURVE_COLUMNS: [Column; 5] = [right("", 10), right("makespan", 9), right("mean JCT", 9), right("energy", 7), right("OOM", 6)];
 
 /// Prints the table.
@@ -28,7 +28,11 @@ pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<
         }
     }
     write_table(COLUMNS, &cells, output)?;
-    writeln!(output, "\n± is one standard deviation over the runs; slowdown is the mean and the worst of")?;
+    writeln!(
+        output,
+        "\n{} is one standard deviation over the runs; slowdown is the mean and the worst of",
+        Terminal::current().glyphs().plus_minus
+    )?;
     writeln!(output, "run time over time alone; sharing may go below work / capacity.")?;
     let victims = rows.iter().filter(|row| row.oom_victims > 0.0).map(|row| format!("{} {:.1}", row.policy, row.oom_victims));
     let victims: Vec<String> = victims.collect();
@@ -75,7 +79,7 @@ pub(super) fn write_csv(comparison: &Comparison, output: &mut impl Write) -> Res
 }
 
 fn row(row: &ComparisonRow) -> [String; 7] {
-    let with_spread = |ratio: f64, spread: f64| format!("{ratio:.3}±{spread:.3}");
+    let with_spread = |ratio: f64, spread: f64| format!("{ratio:.3}{}{spread:.3}", Terminal::current().glyphs().plus_minus);
     [
         row.policy.clone(),
         with_spread(row.makespan_ratio, row.makespan_spread),

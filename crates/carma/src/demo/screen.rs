@@ -1,7 +1,7 @@
 //! Both managers at work: on a terminal frames that are redrawn, otherwise one line per event, in order of time.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -13,7 +13,7 @@ use carma_manager::store::{Phase, UnixMillis};
 use super::Scenario;
 use super::timeline::{Elapsed, Timeline};
 use carma_format::clock;
-use carma_format::{WIDTH, printable, shortened};
+use carma_format::{Stream, Terminal, WIDTH, fitted, printable};
 
 /// Width of a memory bar.
 const BAR: usize = 20;
@@ -59,7 +59,7 @@ impl RunView {
         let elapsed = self.elapsed(change.at)?;
         let time = clock(elapsed as f64 / 1000.0);
         let line = printable(&format!("{time:>7} {:<9} {:>2} {} {what}", self.name, job.0, scenario.workload(*job)));
-        Some((elapsed, shortened(&line, WIDTH)))
+        Some((elapsed, fitted(&line)))
     }
 
     fn finished(&self) -> usize {
@@ -106,7 +106,16 @@ pub(super) struct Screen<'a, Output> {
 impl<'a, Output: Write> Screen<'a, Output> {
     pub(super) fn new(views: [RunView; 2], clients: [Client; 2], scenario: &'a Scenario, output: &'a mut Output) -> Self {
         let timeline = Timeline::default();
-        Self { views, clients, scenario, output, live: io::stdout().is_terminal(), begun: Instant::now(), drawn: 0, timeline }
+        Self {
+            views,
+            clients,
+            scenario,
+            output,
+            live: Terminal::current().output == Stream::Screen,
+            begun: Instant::now(),
+            drawn: 0,
+            timeline,
+        }
     }
 
     /// A job changed in one of the runs.
@@ -160,7 +169,7 @@ impl<'a, Output: Write> Screen<'a, Output> {
         }
         self.clear()?;
         for line in &lines {
-            writeln!(self.output, "{}", shortened(&printable(line), WIDTH))?;
+            writeln!(self.output, "{}", fitted(&printable(line)))?;
         }
         self.drawn = lines.len();
         Ok(self.output.flush()?)

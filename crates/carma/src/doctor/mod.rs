@@ -34,7 +34,7 @@ use serde::Serialize;
 
 use crate::gpus::{World, find, profiler_options, real};
 use crate::manager::write_json;
-use carma_format::wrapped_to;
+use carma_format::{Terminal, wrapped_to};
 
 /// A source needs two samples for its first counters.
 const SOURCE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -151,6 +151,10 @@ fn write_finding(finding: &Finding, output: &mut impl Write) -> std::io::Result<
         Health::Warning => "warning",
         Health::Error => "error",
     };
+    if Terminal::current().plain {
+        writeln!(output, "{mark}: {}", finding.says)?;
+        return finding.fix.iter().try_for_each(|fix| writeln!(output, "try: {fix}"));
+    }
     let mut lines = wrapped_to(&finding.says, 71).lines().map(str::to_owned).collect::<Vec<_>>();
     lines.extend(finding.fix.iter().flat_map(|fix| wrapped_to(&format!("try: {fix}"), 71).lines().map(str::to_owned).collect::<Vec<_>>()));
     for (place, line) in lines.iter().enumerate() {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use carma_estimate::gpu::Gpu;
-use carma_format::thousands;
+use carma_format::{Terminal, thousands, write_facts};
 use serde_json::{Value, json};
 
 use super::{EstimatorAnswer, Subject, answer};
@@ -129,13 +129,25 @@ fn largest(start: u64, precision: Precision, mut fits: impl FnMut(u64) -> Result
 /// The table.
 pub(super) fn show(subject: &Subject, found: &[Fit], output: &mut impl Write) -> Result<()> {
     let sure = format!("{} %", subject.confidence() * 100.0);
+    let mib = |bytes: u64| thousands((bytes as f64 / MIB).round() as usize);
+    let size = |batch: Option<u64>| batch.map_or_else(|| "none".to_owned(), |batch| thousands(batch as usize));
+    if Terminal::current().plain {
+        for Fit { gpu, verdict, need: (bytes, upper), batches } in found {
+            let mut facts = vec![
+                ("memory of the GPU", format!("{} MiB", mib(gpu.bytes()))),
+                ("needs", format!("{} MiB, at most {} MiB ({sure} sure)", mib(*bytes), mib(*upper))),
+                ("this batch", verdict.word().to_owned()),
+            ];
+            facts.extend(batches.as_ref().map(|all| ("largest batch", format!("{}, {sure} sure: {}", size(all.likely), size(all.surely)))));
+            write_facts(&gpu.name, facts, output)?;
+        }
+        return Ok(());
+    }
     let with_batches = found.iter().any(|fit| fit.batches.is_some());
     write!(output, "\n{:<13}{:>8}{:>9}{:>9}  {:<12}", "GPU", "has MiB", "needs", sure, "this batch")?;
     writeln!(output, "{}", if with_batches { format!("{:>14}{sure:>9}", "largest batch") } else { String::new() })?;
     for Fit { gpu, verdict, need: (bytes, upper), batches } in found {
-        let mib = |bytes: u64| thousands((bytes as f64 / MIB).round() as usize);
         write!(output, "{:<13}{:>8}{:>9}{:>9}  {:<12}", gpu.name, mib(gpu.bytes()), mib(*bytes), mib(*upper), verdict.word())?;
-        let size = |batch: Option<u64>| batch.map_or_else(|| "none".to_owned(), |batch| thousands(batch as usize));
         let sizes = batches.as_ref().map(|Batches { surely, likely }| format!("{:>14}{:>9}", size(*likely), size(*surely)));
         writeln!(output, "{}", sizes.unwrap_or_default())?;
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{EstimatorAnswer, Subject};
 use crate::manager::write_json;
-use carma_format::{thousands, wrapped};
+use carma_format::{Terminal, aligned, labelled, thousands, wrapped, write_facts};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -25,7 +25,7 @@ pub(super) fn one(subject: &Subject, question: &Question<'_>, answered: &Estimat
         writeln!(output, "It would run out of memory on this GPU.")?;
     }
     for (what, bytes) in parts(&answer) {
-        writeln!(output, "  {what:<14}{:>9} MiB", mib(bytes))?;
+        writeln!(output, "{}", labelled(&format!("  {what}"), 16, &aligned(&format!("{} MiB", mib(bytes)), 13)))?;
     }
     utilisation(subject, output)?;
     notes(subject, output)
@@ -35,12 +35,21 @@ pub(super) fn one(subject: &Subject, question: &Question<'_>, answered: &Estimat
 pub(super) fn all(subject: &Subject, question: &Question<'_>, answers: &[EstimatorAnswer], output: &mut impl Write) -> Result<()> {
     heading(subject, output)?;
     let sure = format!("{} %", question.confidence * 100.0);
-    writeln!(output, "\n{:<22}{:>9} {sure:>9}  by", "estimator", "MiB")?;
-    for answered in answers {
-        let name = answered.estimator;
-        match &answered.result {
-            Ok((answer, upper)) => writeln!(output, "{name:<22}{:>9} {:>9}  {}", mib(answer.bytes), mib(*upper), name.summary())?,
-            Err(reason) => writeln!(output, "{name:<22}{:>9} {:>9}  {reason}", "-", "-")?,
+    let plain = Terminal::current().plain;
+    if !plain {
+        writeln!(output, "\n{:<22}{:>9} {sure:>9}  by", "estimator", "MiB")?;
+    }
+    for EstimatorAnswer { estimator, result, .. } in answers {
+        let unknown = || "-".to_owned();
+        let [bytes, upper, by] = match result {
+            Ok((answer, upper)) => [mib(answer.bytes), mib(*upper), estimator.summary().to_owned()],
+            Err(reason) => [unknown(), unknown(), reason.to_string()],
+        };
+        if plain {
+            let most = format!("MiB at most, {sure} sure");
+            write_facts(&estimator.to_string(), [("MiB", bytes), (most.as_str(), upper), ("by", by)], output)?;
+        } else {
+            writeln!(output, "{estimator:<22}{bytes:>9} {upper:>9}  {by}")?;
         }
     }
     utilisation(subject, output)?;
@@ -56,7 +65,8 @@ fn utilisation(subject: &Subject, output: &mut impl Write) -> Result<()> {
     };
     writeln!(output, "on an A100, alone: {}, {}", share("SMACT", smact), share("SMOCC", smocc))?;
     let Estimated { point, low, high } = power.map(|Watts(watts)| watts);
-    writeln!(output, "{:19}{}, {point:.0} W ({low:.0} to {high:.0})", "", share("DRAMA", drama))?;
+    let indent = if Terminal::current().plain { "" } else { "                   " };
+    writeln!(output, "{indent}{}, {point:.0} W ({low:.0} to {high:.0})", share("DRAMA", drama))?;
     Ok(())
 }
 

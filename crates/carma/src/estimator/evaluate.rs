@@ -12,6 +12,7 @@ use carma_estimate::model::Model;
 use carma_estimate::stack::Kernels;
 use carma_estimate::trace::Recording;
 use carma_estimate::training::Training;
+use carma_format::{Terminal, aligned, labelled};
 use carma_learn::data::{self, Observation};
 use carma_learn::evaluate::{Answer, LARGEST_MIB, Scores};
 use clap::Args;
@@ -250,7 +251,7 @@ fn show(scores: &Scores, output: &mut impl Write) -> Result<()> {
         ("right class of 1 GB", percent(scores.class_accuracy_1gb)),
         ("right class of 8 GB", percent(scores.class_accuracy_8gb)),
     ] {
-        writeln!(output, "{what:<24}{value:>10}")?;
+        writeln!(output, "{}", labelled(what, 24, &aligned(&value, 10)))?;
     }
     Ok(())
 }
@@ -261,7 +262,12 @@ fn worst(mut evaluated: Vec<EvaluatedRow>, count: usize, output: &mut impl Write
     evaluated.sort_by(|one, other| error(other).abs().total_cmp(&error(one).abs()));
     for row in evaluated.iter().take(count) {
         let measured = row.answer.measured.unwrap_or(0.0);
-        writeln!(output, "{:>8.0} {:>8.0} {:>+7.1} %  {}", measured, row.answer.point, error(row) * 100.0, row.name)?;
+        let (estimated, error) = (row.answer.point, error(row) * 100.0);
+        if Terminal::current().plain {
+            writeln!(output, "{}: {measured:.0} MiB measured, {estimated:.0} MiB estimated, {error:+.1} %", row.name)?;
+        } else {
+            writeln!(output, "{measured:>8.0} {estimated:>8.0} {error:>+7.1} %  {}", row.name)?;
+        }
     }
     Ok(())
 }

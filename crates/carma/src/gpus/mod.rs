@@ -3,20 +3,23 @@
 
 mod find;
 mod managed;
+mod plain;
 mod remote_table;
 mod report;
 mod table;
 mod view;
 
 pub(crate) use find::{World, choose, choose_whole, find, real};
+pub(crate) use table::write_managed;
 pub(crate) use view::profiler_options;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use carma_format::{Stream, Terminal};
 use clap::Args;
 use managed::{ManagedGpus, is_remote};
 use report::{Report, now};
@@ -49,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         Err(_) => None,
     };
     let mut checked = Instant::now();
-    let clear = arguments.watch.is_some() && !arguments.json && std::io::stdout().is_terminal();
+    let clear = arguments.watch.is_some() && !arguments.json && Terminal::current().output == Stream::Screen;
     loop {
         let began = Instant::now();
         let mut report = view.as_mut().map_or_else(|| Report { at: now(), ..Report::default() }, View::sample);

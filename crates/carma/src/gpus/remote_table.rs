@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use carma_core::{Metric, ServerId};
-use carma_format::{WIDTH, printable, shortened};
+use carma_format::{fitted, printable, shortened};
 use carma_manager::api::{GpuDetail, GpuTenant};
 
 use super::report::drained;
@@ -19,8 +19,8 @@ pub(super) fn write(gpus: &[GpuDetail], output: &mut impl Write) -> io::Result<(
     for gpu in gpus {
         let server = gpu.device.server();
         if last.replace(server) != Some(server) {
-            let line = format!("{} (server s{})", printable(gpu.node.as_deref().unwrap_or_default()), server.0);
-            writeln!(output, "{}", shortened(&line, WIDTH))?;
+            let line = format!("{} (server s{})", printable(gpu.node.as_deref().unwrap_or("the manager's host")), server.0);
+            writeln!(output, "{}", fitted(&line))?;
         }
         write_gpu(gpu, &columns, output)?;
     }
@@ -40,11 +40,11 @@ fn write_gpu(gpu: &GpuDetail, columns: &Columns, output: &mut impl Write) -> io:
         width = columns.name,
     )?;
     for tenant in &gpu.tenants {
-        writeln!(output, "{}", shortened(&tenant_line(tenant), WIDTH))?;
+        writeln!(output, "{}", fitted(&tenant_line(tenant)))?;
     }
     let others = (gpu.foreign > 0).then(|| format!("{} processes of others", gpu.foreign));
     let notes = [gpu.lost.then(|| "the driver lost it".to_owned()), drained(gpu), throttled(&gpu.throttling), others];
-    notes.into_iter().flatten().try_for_each(|note| writeln!(output, "{}", shortened(&format!("     ! {note}"), WIDTH)))
+    notes.into_iter().flatten().try_for_each(|note| writeln!(output, "{}", fitted(&format!("     ! {note}"))))
 }
 
 /// A job in the place of a process: the processes are on another host.

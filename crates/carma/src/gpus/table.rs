@@ -1,4 +1,4 @@
-//! The state of each GPU as a table for people: at most 80 columns.
+//! The state of each GPU as a table for people: at most 80 columns; in plain text, a fact per line.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use carma_core::{Fraction, Metric, MiB, Utilisation};
 use carma_gpu::Throttling;
 use carma_gpu::profiling::{Counters, Source};
-use carma_manager::api::GpuTenant;
+use carma_manager::api::{GpuDetail, GpuTenant};
 
-use super::remote_table;
 use super::report::{DeviceReport, GpuReport, PartReport, ProcessReport, Report};
-use carma_format::{WIDTH, shortened};
+use super::{plain, remote_table};
+use carma_format::{Terminal, WIDTH, fitted, shortened};
 
 /// The widths of the name and of a metric.
 const NAME: usize = 16;
@@ -18,10 +18,22 @@ const METRIC: usize = 5;
 
 /// Writes the table, and the sources of its numbers below.
 pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> {
-    if report.driver.is_some() {
+    let plain = Terminal::current().plain;
+    if plain {
+        plain::write(report, output)?;
+        writeln!(output)?;
+    } else if report.driver.is_some() {
         write_local(report, output)?;
     }
-    remote_table::write(&report.remote, output)
+    if report.driver.is_some() {
+        write_sources(report, output)?;
+    }
+    if plain { Ok(()) } else { remote_table::write(&report.remote, output) }
+}
+
+/// Writes GPUs as a manager knows them.
+pub(crate) fn write_managed(gpus: &[GpuDetail], output: &mut impl Write) -> io::Result<()> {
+    if Terminal::current().plain { plain::managed(gpus, output) } else { remote_table::write(gpus, output) }
 }
 
 fn write_local(report: &Report, output: &mut impl Write) -> io::Result<()> {
@@ -33,8 +45,12 @@ fn write_local(report: &Report, output: &mut impl Write) -> io::Result<()> {
     for left_out in &report.left_out {
         let name = left_out.name.as_deref().map_or("", short);
         let line = format!("{:>3}  {:<16}  not used: {}", left_out.index, shortened(name, 16), left_out.reason);
-        writeln!(output, "{}", shortened(&line, WIDTH))?;
+        writeln!(output, "{}", fitted(&line))?;
     }
+    Ok(())
+}
+
+fn write_sources(report: &Report, output: &mut impl Write) -> io::Result<()> {
     let world = report.emulated.as_ref().map_or(String::new(), |folder| format!(", emulated in {folder}"));
     let [driver, cuda] = [&report.driver, &report.cuda].map(|version| version.as_deref().unwrap_or("?"));
     writeln!(output, "driver {driver}, CUDA {cuda}{world}")?;
@@ -68,7 +84,7 @@ fn write_gpu(gpu: &GpuReport, columns: &Columns, output: &mut impl Write) -> io:
     }
     for tenant in &gpu.limited {
         let text = format!("     job {}: {} reserved{}", tenant.attempt.job.0, tenant.reserved, limits(tenant));
-        writeln!(output, "{}", shortened(&text, WIDTH))?;
+        writeln!(output, "{}", fitted(&text))?;
     }
     write_notes(gpu, output)
 }
@@ -81,7 +97,7 @@ pub(super) fn limits(tenant: &GpuTenant) -> String {
 }
 
 fn write_notes(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
-    gpu.notes.iter().try_for_each(|note| writeln!(output, "{}", shortened(&format!("     ! {note}"), WIDTH)))
+    gpu.notes.iter().try_for_each(|note| writeln!(output, "{}", fitted(&format!("     ! {note}"))))
 }
 
 /// The columns that depend on the available metrics.
@@ -101,7 +117,8 @@ impl Columns {
 
     pub(super) fn write_heads(&self, output: &mut impl Write) -> io::Result<()> {
         let heads = self.metrics.iter().map(|metric| format!("  {:>METRIC$}", metric.name())).collect::<Vec<_>>().concat();
-        writeln!(output, "GPU  {:<name$}  {:>13}   UTIL{heads}  {:>9}   °C", "NAME", "MEMORY GiB", "POWER W", name = self.name)
+        let celsius = Terminal::current().glyphs().celsius;
+        writeln!(output, "GPU  {:<name$}  {:>13}   UTIL{heads}  {:>9}  {celsius:>3}", "NAME", "MEMORY GiB", "POWER W", name = self.name)
     }
 
     fn numbers(&self, state: &DeviceReport, total: MiB) -> String {
@@ -125,25 +142,27 @@ fn measured_by(gpus: &[GpuReport]) -> impl Iterator<Item = Utilisation> + Clone 
     gpus.iter().flat_map(|gpu| gpu.parts.iter().map(|part| &part.state).chain([&gpu.state])).map(measured)
 }
 
-fn measured(state: &DeviceReport) -> Utilisation {
+pub(super) fn measured(state: &DeviceReport) -> Utilisation {
     state.counters.as_ref().map_or(Utilisation::NONE, Counters::utilisation)
 }
 
 fn write_processes(processes: &[ProcessReport], indent: usize, output: &mut impl Write) -> io::Result<()> {
     for process in processes {
         let memory = process.memory.map_or_else(|| "?".to_owned(), gibibytes);
-        let who = match &process.ownership {
-            Some(owner) => {
-                let user = owner.user.clone().unwrap_or_else(|| owner.uid.to_string());
-                let container = owner.container.as_ref().map_or(String::new(), |name| format!("[{name}] "));
-                format!("{user:<10} {container}{}", without_folder(&owner.command))
-            }
-            None => "out of sight".to_owned(),
-        };
+        let who = owner(process, " ");
         let line = format!("{:indent$}{:>8}  {memory:>6} GiB  {who}", "", process.pid);
-        writeln!(output, "{}", shortened(&line, WIDTH))?;
+        writeln!(output, "{}", fitted(&line))?;
     }
     Ok(())
+}
+
+/// The user of a process in a column of its own, and its command.
+pub(super) fn owner(process: &ProcessReport, between: &str) -> String {
+    let Some(owner) = &process.ownership else { return "out of sight".to_owned() };
+    let user = owner.user.clone().unwrap_or_else(|| owner.uid.to_string());
+    let container = owner.container.as_ref().map_or(String::new(), |name| format!("[{name}] "));
+    let width = if Terminal::current().plain { 0 } else { 10 };
+    format!("{user:<width$}{between}{container}{}", without_folder(&owner.command))
 }
 
 /// The sources of profiling counters, each once.

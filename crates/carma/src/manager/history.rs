@@ -81,9 +81,9 @@ fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut imp
         left("USER", 8),
         left("SUBMITTED", 11),
         right("GPUS", 4),
-        right("RAN", 7),
-        right("TOTAL", 7),
-        right("PEAK", 6),
+        right("RAN", 7).spoken("run time"),
+        right("TOTAL", 7).spoken("time until its end"),
+        right("PEAK", 6).spoken("peak memory"),
         right("ENERGY", 8),
         left("STATE", 13),
     ];

@@ -27,10 +27,11 @@ pub(crate) use action::past_participle;
 pub(crate) use attach::attach;
 pub(crate) use common::{AnswerArguments, Manager, Moment, now, user, write_json};
 pub(crate) use energy::{JOULES_PER_KILOWATT_HOUR, day};
-pub(crate) use queue::{identity, remark};
+pub(crate) use queue::{identity, remark, table as write_queue};
 #[cfg(test)]
 pub(crate) use show::sample;
 pub(crate) use show::write as write_job;
+pub(crate) use status::text as status_text;
 pub(crate) use text::{command_text, devices, estimate, moment, names, span};
 pub(crate) use wait::{JobEnds, end_text, exit_code};
 

@@ -1,7 +1,7 @@
 //! `carma queue`: jobs that run and wait.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use anyhow::Result;
 use carma_core::{ArrayId, MiB};
@@ -11,8 +11,7 @@ use clap::Args;
 
 use super::common::{Listing, UserFilter, write_json};
 use super::text::devices;
-use carma_format::clock;
-use carma_format::{left, right, write_table};
+use carma_format::{Stream, Terminal, clock, count, left, right, write_table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -50,7 +49,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     if more > 0 && users.user().is_none() {
         eprintln!("carma: {more} more; --all lists them");
     }
-    if std::io::stdout().is_terminal() {
+    if Terminal::current().output != Stream::File {
         writeln!(output, "{}", summary(&queue))?;
     }
     Ok(())
@@ -61,18 +60,19 @@ pub(crate) fn identity(id: carma_core::JobId, array: Option<ArrayPlace>) -> Stri
     array.map_or_else(|| id.0.to_string(), |place| place.to_string())
 }
 
-fn table(queue: &Queue, groups: bool, output: &mut impl Write) -> Result<()> {
+/// Writes the queue. With groups, the waiting jobs of an array share a row.
+pub(crate) fn table(queue: &Queue, groups: bool, output: &mut impl Write) -> Result<()> {
     let columns = [
         right("ID", 11),
         left("NAME", 12),
         left("USER", 8),
         left("STATE", 10),
-        right("RAN", 8),
-        right("TOTAL", 8),
+        right("RAN", 8).spoken("run time"),
+        right("TOTAL", 8).spoken("time since submission"),
         left("GPU", 7),
-        right("RESVD", 6),
-        right("USED", 6),
-        left("WHY", usize::MAX),
+        right("RESVD", 6).spoken("reserved on each GPU"),
+        right("USED", 6).spoken("in use"),
+        left("WHY", usize::MAX).spoken("remark"),
     ];
     let mut grouped = BTreeSet::new();
     let rows: Vec<_> =
@@ -125,7 +125,12 @@ fn row(job: &QueueRow) -> [String; 10] {
         job.state.to_string(),
         if is_running(job) { clock(job.for_seconds.get()) } else { "-".to_owned() },
         clock(job.total_seconds.get()),
-        if job.devices.is_empty() { format!("({})", job.gpus) } else { devices(job.devices.iter().copied()) },
+        match (job.devices.is_empty(), Terminal::current().plain) {
+            (true, true) if job.gpus == 0 => "none needed".to_owned(),
+            (true, true) => format!("none yet, waits for {}", count(job.gpus as usize, "GPU")),
+            (true, false) => format!("({})", job.gpus),
+            (false, _) => devices(job.devices.iter().copied()),
+        },
         gibibytes(job.memory),
         gibibytes(job.used),
         remark(job),
@@ -204,6 +209,9 @@ mod tests {
         let queue = Queue { counts: Counts { running: 1, waiting: 300, held: 0 }, jobs: vec![runs, member, odd, next], arrays, next: None };
         let mut table = Vec::new();
         super::table(&queue, true, &mut table).unwrap();
+        let mut plain = Vec::new();
+        Terminal { plain: true, ..Terminal::UNKNOWN }.replaced(|| super::table(&queue, true, &mut plain)).unwrap();
+        insta::assert_snapshot!("queue-plain", String::from_utf8(plain).unwrap());
         let table = String::from_utf8(table).unwrap();
         assert_eq!(table.lines().find(|line| line.chars().count() > 80), None, "too wide");
         insta::assert_snapshot!("queue", format!("{table}{}", summary(&queue)));

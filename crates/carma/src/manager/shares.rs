@@ -44,13 +44,13 @@ fn table(shares: &[ShareRow], output: &mut impl Write) -> Result<()> {
     let columns = [
         left("USER", 12),
         right("SHARE", 6),
-        right("PAST", 8),
-        right("REST", 7),
-        right("RATIO", 8),
-        right("GPUS", 6),
+        right("PAST", 8).spoken("past GPU hours"),
+        right("REST", 7).spoken("GPU hours to come"),
+        right("RATIO", 8).spoken("GPU hours per share"),
+        right("GPUS", 6).spoken("GPUs now"),
         left("GROUP", 10),
-        right("SHARE", 6),
-        right("RATIO", 8),
+        right("SHARE", 6).spoken("share of the group"),
+        right("RATIO", 8).spoken("GPU hours per share of the group"),
     ];
     Ok(write_table(columns, &shares.iter().map(row).collect::<Vec<_>>(), output)?)
 }

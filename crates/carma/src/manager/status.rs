@@ -18,7 +18,8 @@ pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Resul
     if arguments.json { write_json(&status, output) } else { Ok(write!(output, "{}", text(&status, client.address()))?) }
 }
 
-fn text(status: &Status, address: &Address) -> String {
+/// The state of a manager in a few lines.
+pub(crate) fn text(status: &Status, address: &Address) -> String {
     let Status { version, pid, up, gpu_source, speed, policy, jobs, .. } = status;
     let faster = if (speed - 1.0).abs() < f64::EPSILON { String::new() } else { format!(", time {speed}x as fast") };
     let mode = match (status.observes, status.draining) {

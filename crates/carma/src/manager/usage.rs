@@ -7,7 +7,7 @@ use carma_manager::api::{JobCounts, QuotaDetail, UsageQuery, UserSummary, UserUs
 use clap::Args;
 
 use super::common::{AnswerArguments, TimeRange, current_user, write_json};
-use carma_format::{count, energy, printable};
+use carma_format::{count, energy, labelled, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -35,17 +35,19 @@ fn printable_lines(usage: &UserUsage) -> String {
     let UserUsage { summary: UserSummary { name, jobs, gpu_time, energy: used, .. }, shares, quota } = usage;
     let JobCounts { waiting, held, running, succeeded, failed, out_of_memory, stopped } = jobs;
     let ended = count((succeeded + failed + out_of_memory + stopped) as usize, "job");
+    let line = |label: &str, value: &str| labelled(label, 11, value);
     let mut lines = vec![
-        format!("user       {name}"),
-        format!("jobs now   {running} running, {waiting} waiting, {held} held"),
-        format!("ended      {ended}: {succeeded} succeeded, {failed} failed, {out_of_memory} out of memory, {stopped} stopped"),
-        format!("GPU time   {:.1} h", gpu_time.get() / 3600.0),
-        format!("energy     {}", energy(used.0)),
+        line("user", name),
+        line("jobs now", &format!("{running} running, {waiting} waiting, {held} held")),
+        line("ended", &format!("{ended}: {succeeded} succeeded, {failed} failed, {out_of_memory} out of memory, {stopped} stopped")),
+        line("GPU time", &format!("{:.1} h", gpu_time.get() / 3600.0)),
+        line("energy", &energy(used.0)),
     ];
-    lines.push(format!("quota      {}", quota_line(quota)));
+    lines.push(line("quota", &quota_line(quota)));
     lines.extend(shares.iter().map(|share| {
         let hours = share.gpu_seconds / 3600.0;
-        format!("fair share {} in group {}: recently used {hours:.1} GPU hours, {:.1} GPUs now", share.share, share.group, share.gpus)
+        let text = format!("{} in group {}: recently used {hours:.1} GPU hours, {:.1} GPUs now", share.share, share.group, share.gpus);
+        line("fair share", &text)
     }));
     lines.iter().map(|line| printable(line) + "\n").collect()
 }

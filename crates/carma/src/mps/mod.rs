@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 
 use crate::gpus::{World, choose, find};
 use crate::units::{bytes, quoted};
-use carma_format::count;
+use carma_format::{count, labelled};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -113,7 +113,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
                     .control()
                     .health()
                     .map_or_else(|error| format!("MPS cannot be asked: {error}"), |health| health_text(&health));
-                writeln!(output, "GPU {}  {:<24}  {text}", gpu.index, gpu.name)?;
+                writeln!(output, "{}", labelled(&format!("GPU {}  {}", gpu.index, gpu.name), 33, &text))?;
             }
             Ok(())
         }

@@ -6,12 +6,15 @@ use anyhow::Result;
 use carma_core::Outcome;
 use carma_sim::{LowerBounds, RunSummary, UserSummary};
 
-use carma_format::{duration, energy};
+use carma_format::{duration, energy, labelled};
+
+/// Where values begin.
+const COLUMN: usize = 25;
 
 /// Prints a run in a few lines.
 pub(super) fn print(summary: &RunSummary, bounds: LowerBounds, output: &mut impl Write) -> Result<()> {
     let RunSummary { makespan, mean_wait, mean_execution, mean_jct, p50_jct, p95_jct, .. } = *summary;
-    let mut line = |name: &str, value: String| writeln!(output, "  {name:<22} {value}");
+    let mut line = |name: &str, value: String| writeln!(output, "{}", labelled(&format!("  {name}"), COLUMN, &value));
     let never = if summary.never_started > 0 { format!(" ({} never started)", summary.never_started) } else { String::new() };
     line("jobs", format!("{} succeeded, {} did not{never}", summary.succeeded, summary.failed))?;
     line("makespan", format!("{} (critical path {})", duration(makespan), duration(bounds.critical_path)))?;
@@ -39,7 +42,8 @@ pub(super) fn print_users(users: &[UserSummary], output: &mut impl Write) -> Res
         let UserSummary { user, jobs, mean_wait, mean_jct, p95_jct, .. } = user;
         let name: String = if user.is_empty() { "no user".to_owned() } else { user.chars().take(17).collect() };
         let (wait, mean, p95) = (duration(*mean_wait), duration(*mean_jct), duration(*p95_jct));
-        writeln!(output, "  {:<22} waiting {wait}, completion {mean} (p95 {p95})", format!("{name} ({jobs})"))?;
+        let value = format!("waiting {wait}, completion {mean} (p95 {p95})");
+        writeln!(output, "{}", labelled(&format!("  {name} ({jobs})"), COLUMN, &value))?;
     }
     Ok(())
 }

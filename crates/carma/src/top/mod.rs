@@ -11,17 +11,20 @@ mod fixtures;
 mod model;
 mod plain;
 mod poll;
+mod report;
 mod screen;
 mod view;
 mod wrap;
 
-use std::io::{IsTerminal, stdin, stdout};
+use std::io::{IsTerminal, Write, stdin};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use carma_format::{Stream, Terminal};
+use carma_manager::client::Client;
 use clap::Args;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -37,12 +40,11 @@ use crate::manager::Manager;
 const FRAME: Duration = Duration::from_millis(100);
 /// Interval of redraws without any message.
 const TICK: Duration = Duration::from_secs(1);
-/// Alternatives without a terminal.
-const INSTEAD: &str = "`carma queue` and `carma gpus --watch` print the same as text";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Press ? for the keys, q to quit. Only operators can act on \
-jobs of other users.\n\nExamples:\n  carma top\n  carma top --host https://server:7080")]
+jobs of other users. With --plain, or on a terminal that cannot be drawn on, it \
+prints the state once as text, and then a line per event.\n\nExamples:\n  carma top\n  carma top --host https://server:7080")]
 pub(crate) struct Arguments {
     /// Use no colours, as with `NO_COLOR`. Letters identify the jobs.
     #[arg(long)]
@@ -54,15 +56,23 @@ pub(crate) struct Arguments {
     manager: Manager,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    if !stdin().is_terminal() || !stdout().is_terminal() {
-        bail!("carma top needs a terminal; {INSTEAD}");
-    }
-    if std::env::var_os("TERM").is_none_or(|kind| kind == "dumb" || kind.is_empty()) {
-        bail!("this terminal cannot be drawn on (TERM is dumb or unset); {INSTEAD}");
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<ExitCode> {
+    let terminal = Terminal::current();
+    let drawn = terminal.output == Stream::Screen && stdin().is_terminal();
+    if !drawn && !terminal.plain && terminal.output != Stream::Lines {
+        bail!("carma top needs a terminal; with --plain, it prints the same as text");
     }
     let client = arguments.manager.connect()?;
-    let appearance = Appearance::of_environment(arguments.no_color, arguments.ascii);
+    if !drawn {
+        report::run(client, output)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let terminal = Terminal { unicode: terminal.unicode && !arguments.ascii, ..terminal };
+    terminal.replaced(|| draw(client, Appearance { colour: terminal.colour && !arguments.no_color, unicode: terminal.unicode }))
+}
+
+/// Draws until a key or a signal ends it.
+fn draw(client: Client, appearance: Appearance) -> Result<ExitCode> {
     let address = client.address().to_string();
     let (messages, arriving) = channel();
     let (requests, requested) = channel();

@@ -17,7 +17,7 @@ use carma_format::printable;
 /// Between rounds of questions.
 const ROUND: Duration = Duration::from_secs(1);
 /// Jobs of each kind that are listed: an answer has 1,000 at most.
-const MOST_JOBS: u32 = 333;
+pub(super) const MOST_JOBS: u32 = 333;
 /// Lines of a log that can be scrolled through.
 const LOG_LINES: u32 = 2000;
 /// Events of before that are shown.
@@ -155,7 +155,7 @@ pub(super) fn listen(client: &mut Client, messages: &Sender<Message>) {
 }
 
 /// The number of an event not long ago, by the last one of the last job.
-fn beginning(client: &mut Client) -> Result<u64, ClientError> {
+pub(super) fn beginning(client: &mut Client) -> Result<u64, ClientError> {
     let latest = client.history(&HistoryQuery { limit: Some(1), ..HistoryQuery::default() })?;
     let Some(JobId(number)) = latest.first().map(|job| job.id) else { return Ok(0) };
     let last = client.job(&number.to_string())?.events.last().map_or(0, |event| event.sequence);

@@ -7,7 +7,7 @@ use carma_core::mean;
 use carma_sim::MeasuredRun;
 
 use super::{Accuracy, Row, Validation};
-use carma_format::{Column, left, right, wrapped, write_table};
+use carma_format::{Column, labelled, left, right, wrapped, write_table};
 
 type Measure = fn(&Row) -> f64;
 type Time = (&'static str, fn(&MeasuredRun) -> f64, Measure);
@@ -58,19 +58,20 @@ pub(super) fn print(validation: &Validation, seeds: u64, output: &mut impl Write
     writeln!(output, "Makespans vary by {least:.1} to {most:.1} % over seeds (one standard deviation).")?;
     writeln!(output, "{}\n", wrapped(&format!("Without a utilisation screen: {}.", without.join(", "))))?;
     writeln!(output, "Total, {seeds} seeds a policy:")?;
+    let mut line = |name: &str, value: String| writeln!(output, "{}", labelled(&format!("  {name}"), 19, &value));
     for (name, of) in measures {
         let all = 100.0 * mean(&errors(of, None));
         let (screened, unscreened) = (worst(of, true), worst(of, false));
-        writeln!(output, "  {name:<16} mean error {all:.1} %, worst {screened:.1} % screened, {unscreened:.1} % unscreened")?;
+        line(name, format!("mean error {all:.1} %, worst {screened:.1} % screened, {unscreened:.1} % unscreened"))?;
     }
     let energies: Vec<f64> = rows.iter().filter_map(|row| row.energy_ratio_difference).map(f64::abs).collect();
-    writeln!(output, "  out of memory    mean difference {:.1} attempts", mean(&errors(|row| row.oom_difference, None)))?;
+    line("out of memory", format!("mean difference {:.1} attempts", mean(&errors(|row| row.oom_difference, None))))?;
     if let Some(most) = energies.into_iter().reduce(f64::max) {
-        writeln!(output, "  energy ratio     within {most:.3}")?;
+        line("energy ratio", format!("within {most:.3}"))?;
     }
     for (name, accuracy) in [("pairs", pairs), ("crowds", crowds)] {
         if let Some(Accuracy { mape }) = accuracy {
-            writeln!(output, "  {name:<16} mean error {:.1} %", 100.0 * mape)?;
+            line(name, format!("mean error {:.1} %", 100.0 * mape))?;
         }
     }
     Ok(())

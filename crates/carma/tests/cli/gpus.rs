@@ -44,7 +44,7 @@ impl Server {
 
     fn command(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
-        command.args(arguments).env("XDG_CONFIG_HOME", "/nonexistent").env("CARMA_EMU", self.folder.path());
+        command.args(arguments).env("XDG_CONFIG_HOME", "/nonexistent").env("LC_ALL", "C.UTF-8").env("CARMA_EMU", self.folder.path());
         // Nor does a manager of this machine.
         command.env("CARMA_SOCKET", self.folder.path().join("carma.sock")).env_remove("CARMA_HOST");
         // An allocation of the tests themselves does not apply to emulated GPUs.
@@ -104,6 +104,8 @@ fn gpus_are_shown_with_their_processes_and_where_the_numbers_come_from() {
     let table = server.shows(&["gpus"]);
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
     insta::assert_snapshot!("gpus", table);
+    insta::assert_snapshot!("gpus-plain", server.shows(&["gpus", "--plain"]));
+    assert!(server.shows_inside(&[("LC_ALL", "C")], &["gpus"]).is_ascii());
     // A script that asks for JSON gets the same.
     let report: Value = serde_json::from_str(&server.shows(&["gpus", "--json"]).replace("[pid]", "1")).unwrap();
     let gpus = report["gpus"].as_array().unwrap();

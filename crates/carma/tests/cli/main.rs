@@ -27,8 +27,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn carma(arguments: &[&str]) -> Output {
-    // Ignore the workloads of the user who runs the tests.
-    Command::new(env!("CARGO_BIN_EXE_carma")).args(arguments).env("XDG_CONFIG_HOME", "/nonexistent").output().unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
+    // Ignore the workloads and the locale of the user who runs the tests.
+    command.args(arguments).env("XDG_CONFIG_HOME", "/nonexistent").env("LC_ALL", "C.UTF-8").env_remove("CARMA_PLAIN");
+    command.output().unwrap()
 }
 
 fn stdout(arguments: &[&str]) -> String {

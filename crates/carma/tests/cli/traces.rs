@@ -20,6 +20,7 @@ fn at_home(home: &Path, arguments: &[&str]) -> Output {
 fn a_trace_is_analysed_within_the_terminals_width() {
     let analysis = stdout(&["trace", "analyze", &trace("carma.sh")]);
     insta::assert_snapshot!("trace-analyze", analysis);
+    insta::assert_snapshot!("trace-analyze-plain", stdout(&["trace", "analyze", &trace("carma.sh"), "--plain"]));
     assert_eq!(analysis.lines().find(|line| line.chars().count() > 80), None, "too wide");
     assert!(stdout(&["trace", "analyze", "--json", &trace("carma.sh")]).contains("\"jobs\": 4"));
 }

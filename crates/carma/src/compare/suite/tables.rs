@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_format::{Column, left, right, write_table};
+use carma_format::{Column, Terminal, left, right, write_table};
 use carma_sim::suite::{Figure, OWN_POLICIES, PROTOTYPE, PolicyResult, ScenarioResult};
 use carma_sim::{RunSummary, ratio};
 
@@ -11,9 +11,9 @@ const BY_SCENARIO: [Column; 7] = [
     left("", 16),
     right("carma", 12),
     right("magm", 6),
-    right("wins", 6),
+    right("wins", 6).spoken("wins against magm"),
     right("best published", 15),
-    right("wins", 6),
+    right("wins", 6).spoken("wins against it"),
     left("which", 16),
 ];
 const BY_POLICY: [Column; 7] =
@@ -38,7 +38,11 @@ pub(super) fn print(results: &[ScenarioResult], traces: &[&str], seeds: u64, out
             let rows: Vec<_> = results.iter().filter_map(|result| scenario_row(result, result.policy(own)?, figure)).collect();
             write_table(BY_SCENARIO, &rows, output)?;
         }
-        writeln!(output, "\n± is one standard deviation over seeds; wins: on how many of the traces carma is")?;
+        writeln!(
+            output,
+            "\n{} is one standard deviation over seeds; wins: on how many of the traces carma is",
+            Terminal::current().glyphs().plus_minus
+        )?;
         writeln!(output, "better. Policies with more than 0.5 out-of-memory attempts per run do not count.")?;
     }
     writeln!(output, "\nAll policies, {}", base.name)?;
@@ -60,7 +64,7 @@ fn scenario_row(result: &ScenarioResult, carma: &PolicyResult, figure: Figure) -
     let magm = result.policy("magm");
     Some([
         result.name.to_owned(),
-        format!("{middle:.3}±{deviation:.3}"),
+        format!("{middle:.3}{}{deviation:.3}", Terminal::current().glyphs().plus_minus),
         magm.map(|magm| format!("{:.3}", result.figure(magm, figure).0)).unwrap_or_default(),
         magm.map(wins).unwrap_or_default(),
         format!("{of_best:.3}"),

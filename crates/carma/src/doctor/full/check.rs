@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use carma_format::labelled;
+
 /// An assumption, checked on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
@@ -63,7 +65,7 @@ impl Check {
     /// One line for a terminal.
     pub(super) fn line(&self) -> String {
         let (word, shown) = self.result.parts();
-        format!("{word:<8} {}: {} ({shown})", self.subject, self.assumption)
+        labelled(word, 9, &format!("{}: {} ({shown})", self.subject, self.assumption))
     }
 }
 

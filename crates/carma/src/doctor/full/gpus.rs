@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::MiB;
+use carma_format::Terminal;
 use carma_gpu::{Driver, Gpu, Inventory, Monitor, ProcessActivity, Reading, mig, ownership};
 
 use super::check::Check;
@@ -85,7 +86,7 @@ fn values(subject: &str, gpu: &Gpu, reading: &Reading) -> Vec<Check> {
     let utilisation = reading.utilisation.map(|share| format!("{:.0} %", share.get() * 100.0));
     let mut checks = vec![
         value("power", reading.power.map(|power| format!("{:.0} W", power.0))),
-        value("temperature", reading.temperature.map(|degrees| format!("{degrees} °C"))),
+        value("temperature", reading.temperature.map(|degrees| format!("{degrees} {}", Terminal::current().glyphs().celsius))),
         value("clock", reading.clock.map(|clock| format!("{clock} MHz"))),
         value("uncorrected memory errors", reading.uncorrected.map(|errors| errors.to_string())),
         Check::of(

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 
 use super::super::queue::identity;
 use super::super::text::{command_text, estimate, moment, span, utilisation};
-use carma_format::{WIDTH, count, duration, energy, memory, printable, shortened, wrapped_to};
+use carma_format::{Terminal, WIDTH, count, duration, energy, fitted, labelled, memory, printable, wrapped, wrapped_to};
 
 /// Letters of a label, with the space before and after it.
 const LABEL: usize = 13;
@@ -28,7 +28,7 @@ pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
         },
     };
     let head = format!("job {}{name} of {}: {state}", identity(job.id, job.array), job.owner.name);
-    writeln!(output, "{}", wrapped_to(&printable(&head), WIDTH))?;
+    writeln!(output, "{}", wrapped(&printable(&head)))?;
     block("", request(job, zone), output)?;
     block("estimate", expected(job), output)?;
     block("prediction", predicted(&job.prediction), output)?;
@@ -50,7 +50,7 @@ pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
         writeln!(output, "\ntimeline")?;
     }
     for StoredEvent { event, text, .. } in &job.events {
-        writeln!(output, "{}", shortened(&format!("  {}  {}", moment(event.at, zone), printable(text)), WIDTH))?;
+        writeln!(output, "{}", fitted(&labelled(&format!("  {}", moment(event.at, zone)), 23, &printable(text))))?;
     }
     Ok(())
 }
@@ -75,6 +75,10 @@ fn block(title: &str, lines: Vec<Line>, output: &mut impl Write) -> io::Result<(
     }
     for (label, text) in lines {
         let Some(text) = text else { continue };
+        if Terminal::current().plain {
+            writeln!(output, "{}", labelled(label, LABEL, &printable(&text)))?;
+            continue;
+        }
         let rows = wrapped_to(&printable(&text), WIDTH - LABEL);
         for (place, row) in rows.lines().enumerate() {
             let label = if place == 0 { label } else { "" };
@@ -246,6 +250,14 @@ mod tests {
             ..sample()
         };
         insta::assert_snapshot!("show", format!("{}\n{}", shown(&sample()), shown(&waiting)));
+    }
+
+    #[test]
+    fn plain_text_has_a_fact_per_line() {
+        let plain = Terminal { plain: true, ..Terminal::UNKNOWN };
+        let mut output = Vec::new();
+        plain.replaced(|| write(&sample(), UnixMillis(1_800_003_000_000), &TimeZone::UTC, &mut output)).unwrap();
+        insta::assert_snapshot!("show-plain", String::from_utf8(output).unwrap());
     }
 
     #[test]

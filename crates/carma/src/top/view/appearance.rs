@@ -1,7 +1,6 @@
 //! Colours and glyphs, chosen by the terminal's abilities.
 
-use std::env;
-
+use carma_format::Glyphs as Shared;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::super::model::{Mark, Severity};
@@ -43,37 +42,29 @@ pub(super) struct Glyphs {
 }
 
 const UNICODE: Glyphs = Glyphs {
-    levels: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
+    levels: Shared::UNICODE.levels,
     reserved: '▒',
     others: '▓',
     free: '·',
     rule: "─",
     side: '│',
     corners: ['┌', '┐', '└', '┘'],
-    cut: '…',
+    cut: Shared::UNICODE.cut,
     up_down: "↑↓",
 };
 const ASCII: Glyphs = Glyphs {
-    levels: ['_', '.', ':', '-', '=', '+', '*', '#'],
+    levels: Shared::ASCII.levels,
     reserved: ':',
     others: '%',
     free: '.',
     rule: "-",
     side: '|',
     corners: ['+'; 4],
-    cut: '~',
+    cut: Shared::ASCII.cut,
     up_down: "jk",
 };
 
 impl Appearance {
-    /// The choice of the environment and the user.
-    pub(crate) fn of_environment(no_color: bool, ascii: bool) -> Self {
-        let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default().to_lowercase();
-        let unicode = locale.contains("utf-8") || locale.contains("utf8");
-        Self { colour: !no_color && set("NO_COLOR").is_none(), unicode: unicode && !ascii }
-    }
-
     pub(super) const fn glyphs(self) -> &'static Glyphs {
         if self.unicode { &UNICODE } else { &ASCII }
     }

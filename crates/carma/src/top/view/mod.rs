@@ -23,6 +23,7 @@ mod pools;
 mod tests;
 
 pub(crate) use appearance::Appearance;
+pub(super) use pools::text as pools_text;
 
 use carma_manager::api::Status;
 use jiff::tz::TimeZone;

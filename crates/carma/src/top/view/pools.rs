@@ -5,7 +5,7 @@ use carma_manager::api::PoolDetail;
 use carma_manager::cluster::Pilot;
 
 /// The line, if there is such a pool.
-pub(super) fn text(pools: &[PoolDetail]) -> Option<String> {
+pub(in crate::top) fn text(pools: &[PoolDetail]) -> Option<String> {
     let parts: Vec<String> = pools.iter().filter_map(about).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }

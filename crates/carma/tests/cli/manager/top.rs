@@ -6,6 +6,7 @@ use std::process::Command;
 
 use carma_core::{JobId, Outcome};
 use carma_emu::Machine;
+use carma_manager::api::JobAction;
 use carma_manager::request::{JobCommand, JobRequest};
 use carma_testing::{Missing, need};
 use rustix::process::{Pid, Signal, kill_process};
@@ -40,11 +41,13 @@ impl Tmux {
 
     /// Starts it; when it has ended, its exit code is on the screen.
     fn start(&self) {
+        self.start_as("$CARMA top");
+    }
+
+    /// Starts this command in its place.
+    fn start_as(&self, top: &str) {
         let pid = self.folder.join("pid");
-        self.press(&[
-            &format!("clear; stty -g > ~/modes; sh -c 'echo $$ > {}; exec $CARMA top'; echo left with $?", pid.display()),
-            "Enter",
-        ]);
+        self.press(&[&format!("clear; stty -g > ~/modes; sh -c 'echo $$ > {}; exec {top}'; echo left with $?", pid.display()), "Enter"]);
     }
 
     /// Sends a signal to it.
@@ -157,5 +160,44 @@ fn a_missing_terminal_is_explained() {
     let output = carma(&["top"]);
     assert!(!output.status.success() && output.stdout.is_empty());
     let message = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(message, "carma: carma top needs a terminal; `carma queue` and `carma gpus --watch` print the same as text\n");
+    assert_eq!(message, "carma: carma top needs a terminal; with --plain, it prints the same as text\n");
+}
+
+#[test]
+fn a_terminal_that_cannot_be_drawn_on_gets_the_state_and_then_events() {
+    let up = ManagerProcess::new(Some(("2xA100-40GB", 10.0)), "");
+    let tmux = need!(Tmux::new(&up));
+    for (top, gpus) in [("env TERM=dumb LC_ALL=C $CARMA top", "MEMORY GiB"), ("$CARMA top --plain", "GPU s0/gpu1: NVIDIA A100-SXM4-40GB")] {
+        tmux.start_as(top);
+        tmux.shows(&[gpus, "nothing runs and nothing waits", "Events from now on"]);
+        let mut held = up.shell_job("true");
+        (held.name, held.schedule.hold) = (Some("later".to_owned()), true);
+        let job = up.submit(held);
+        let screen = tmux.shows(&[&format!("job {} submitted", job.0)]);
+        assert!(screen.is_ascii(), "{screen}");
+        up.client().act(&job.0.to_string(), &JobAction::Cancel).unwrap();
+        tmux.shows(&[&format!("job {} finished", job.0)]);
+        // The signal ends it, and with it the line of the shell.
+        tmux.press(&["C-c"]);
+        tmux.is_as_it_was();
+    }
+    tmux.start_as("env LC_ALL=C $CARMA top");
+    let drawn = tmux.shows(&["2 GPUs, emulated", "nothing runs and nothing waits", "----"]);
+    assert!(drawn.is_ascii(), "{drawn}");
+    tmux.press(&["q"]);
+    tmux.shows(&["left with 0"]);
+}
+
+#[test]
+fn plain_text_in_a_file_has_the_state_once() {
+    let up = ManagerProcess::new(Some(("2xA100-40GB", 10.0)), "");
+    let mut held = up.shell_job("true");
+    (held.name, held.schedule.hold) = (Some("later".to_owned()), true);
+    up.submit(held);
+    let output = Command::new(program()).args(["top", "--plain"]).env("CARMA_SOCKET", up.places().socket).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    for fact in ["2 GPUs", "\nmemory in use: 0 MiB of 40.0 GiB\n", "\nID: 1\nname: later\n", "\nstate: held\n"] {
+        assert!(text.contains(fact), "{fact:?}: {text}");
+    }
 }
