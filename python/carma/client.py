@@ -22,7 +22,7 @@ import uuid
 from pathlib import Path
 
 from .jobs import Job, JobFailed, Jobs, NoManager, Problem, Result
-from .request import job_request
+from .request import check_parameters, job_request
 
 __all__ = ["Client", "Job", "JobFailed", "Jobs", "NoManager", "Problem", "Result"]
 
@@ -59,6 +59,7 @@ class Client:
     def sweep(self, command, parameters, *, at_most=None, **options):
         """Submits a job for each combination of values: ``{"lr": [0.1, 0.01]}``. ``{lr}`` in the command stands for the value."""
         job = job_request(command, at_most=at_most, **options)
+        check_parameters(job, parameters)
         values = [{"name": name, "values": [str(value) for value in values]} for name, values in parameters.items()]
         return self._accepted({"job": job, "parameters": values})
 

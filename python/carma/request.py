@@ -3,9 +3,10 @@
 import datetime
 import os
 import re
+import shlex
 from pathlib import Path
 
-__all__ = ["job_request", "seconds"]
+__all__ = ["check_parameters", "job_request", "seconds"]
 
 _UNITS = {"": 1, "k": 2**10 / 2**20, "m": 1, "g": 2**10, "t": 2**20}
 _SECONDS = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
@@ -48,6 +49,9 @@ def job_request(
 ):
     """The job as the API takes it."""
     if isinstance(command, str):
+        if not command.startswith("#!"):
+            words = _words(command)
+            raise ValueError(f"a text is a script and begins with #!, as in #!/bin/bash; for a program give a list of words: {words}")
         command = {"script": {"text": command}}
     else:
         command = {"program": [os.fspath(word) for word in command]}
@@ -69,9 +73,9 @@ def job_request(
         "error": error and os.path.abspath(error),
         "resources": {
             "gpus": gpus,
-            "memory": _mebibytes(memory),
+            "memory": _mebibytes(memory, "memory"),
             "cpus": cpus,
-            "host_memory": _mebibytes(host_memory),
+            "host_memory": _mebibytes(host_memory, "host_memory"),
             "time_limit": seconds(time_limit),
             "exclusive": exclusive,
             "mode": mode,
@@ -90,6 +94,17 @@ def job_request(
         "hints": {"model": model and os.path.abspath(model), "batch": batch, "dry_run": dry_run},
     }
     return {key: value for key, value in job.items() if value is not None}
+
+
+def check_parameters(job, parameters):
+    """Refuses a sweep whose program does not use all parameters, as the command line does. A script finds them in its environment."""
+    words = job["command"].get("program", [])
+    for name in parameters if words else ():
+        variable = f"CARMA_PARAM_{name.upper()}"
+        used = any(f"{{{name}}}" in word or variable in word or _mentions(Path(job["directory"], word), variable) for word in words)
+        if not used and variable not in job["environment"]:
+            message = f"{name} is not used: write {{{name}}} in the command, where its value belongs"
+            raise ValueError(f"{message}; for a program that reads {variable}, add it to the environment")
 
 
 def seconds(limit):
@@ -122,10 +137,36 @@ def _umask():
     return written and written[1]
 
 
-def _mebibytes(memory):
+#: Below this, a number in a text needs its unit: "12" means 12 GiB, and would be 12 MiB.
+_SMALL = 512
+
+
+def _mebibytes(memory, option):
     if memory is None or isinstance(memory, int):
         return memory
+    number = str(memory).strip()
+    if number.isdigit() and 0 < int(number) < _SMALL:
+        raise ValueError(f"{option}: {number!r} has no unit: write {number}GiB or {number}MiB")
     written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", str(memory), re.IGNORECASE)
     if not written:
         raise ValueError(f"{memory!r} is no amount of memory: write 12GiB, 800MiB, or a number of MiB")
     return max(1, round(float(written[1]) * _UNITS[written[2].lower()]))
+
+
+#: Larger files are no programs.
+_MOST_TEXT = 4 << 20
+
+
+def _mentions(file, text):
+    """Whether a file has a text in it."""
+    try:
+        return file.is_file() and file.stat().st_size <= _MOST_TEXT and text.encode() in file.read_bytes()
+    except (OSError, ValueError):
+        return False
+
+
+def _words(command):
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()

@@ -61,7 +61,7 @@ class Arrays(unittest.TestCase):
         self.manager = Manager({2: detail(2, index=0), 3: failed, 4: detail(4, None, 2)})
 
     def test_sweeps_and_arrays_are_sent_as_one_submission(self) -> None:
-        jobs = self.manager.sweep(["train", "{lr}"], {"lr": [0.1, 0.01], "net": ("a",)}, at_most=2, gpus=0)
+        jobs = self.manager.sweep(["train", "{lr}", "{net}"], {"lr": [0.1, 0.01], "net": ("a",)}, at_most=2, gpus=0)
         sent = self.manager.submitted[-1]
         self.assertEqual(sent["parameters"], [{"name": "lr", "values": ["0.1", "0.01"]}, {"name": "net", "values": ["a"]}])
         self.assertEqual((sent["job"]["schedule"]["at_most"], sent["job"]["resources"]["gpus"]), (2, 0))
@@ -71,6 +71,20 @@ class Arrays(unittest.TestCase):
         self.assertEqual(repr(jobs), "<3 jobs, 2_5 to 2_7>")
         self.assertIsInstance(self.manager.submit(["train"]), Job)
         self.assertNotIn("at_most", {key for key, value in self.manager.submitted[-1]["job"]["schedule"].items() if value is not None})
+
+    def test_mistakes_are_refused_as_by_the_command_line(self) -> None:
+        with self.assertRaisesRegex(ValueError, "lr is not used: write {lr} in the command"):
+            self.manager.sweep(["echo", "x"], {"lr": [0.1]})
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "train.py").write_text("import os; os.environ['CARMA_PARAM_LR']")
+            self.manager.sweep(["python", "train.py"], {"lr": [0.1]}, directory=folder)
+        self.manager.sweep("#!/bin/sh\ntrue\n", {"lr": [0.1]})
+        for option in ("memory", "host_memory"):
+            with self.assertRaisesRegex(ValueError, f"{option}: '12' has no unit: write 12GiB or 12MiB"):
+                self.manager.submit(["train"], **{option: "12"})
+        self.manager.submit(["train"], memory="12288")
+        with self.assertRaisesRegex(ValueError, r"for a program give a list of words: \['echo', 'hi'\]"):
+            self.manager.submit("echo hi")
 
     def test_results_know_why(self) -> None:
         jobs = self.manager.submit_array(["train"], range(3))

@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 from carma.memory import runner
+from carma.memory.inputs import OWN_FOLDER, Inputs
 from carma.memory.programs import parse_script
 
 SCRIPT = """
@@ -60,9 +61,22 @@ class InputsTest(unittest.TestCase):
         known = self.look()
         self.assertFalse({"log.txt", "t", "inputs.json"} & self.names(known["files"]))
         self.assertFalse([path for path in known["files"] if "/carma/memory/" in path])
+        self.assertNotIn(OWN_FOLDER, known["imports"])
 
     def test_another_program_may_read_anything(self) -> None:
         self.assertFalse(self.look('subprocess.run(["true"])')["complete"])
+
+    def test_folders_of_one_run_alone_are_no_inputs(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            inputs, written = Inputs(os.path.join(folder, "scratch")), os.path.join(folder, "inputs")
+            sys.path.insert(0, os.path.join(os.path.realpath(folder), "scratch", "modules"))
+            try:
+                inputs.write(written)
+            finally:
+                del sys.path[0]
+            imports = json.loads(Path(written).read_text())["imports"]
+        self.assertFalse([path for path in imports if path == OWN_FOLDER or path.startswith(folder)])
+        self.assertIn(os.path.dirname(os.__file__), imports)
 
 
 if __name__ == "__main__":

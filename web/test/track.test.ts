@@ -93,10 +93,12 @@ test("a timeline has a job's memory only while it was there", () => {
     power: 100,
   }));
   const timeline: GpuTimeline = { since: 0, until: 240_000, minutes, stays: [stay(1, 150_000, 180_000)] };
-  const { at, utilisation, tenants } = fromTimeline(timeline, 100);
+  const { at, utilisation, tenants } = fromTimeline(timeline, 100, 0, 240_000);
   assert.deepEqual(at, [90_000, 150_000, 210_000]);
   assert.deepEqual(utilisation, { smact: [0.5, 0.5, 0.5], drama: [null, 0.25, null] });
   assert.deepEqual(tenants[0]?.memory, [null, 25, null]);
+  const part = { ...timeline, minutes: timeline.minutes.slice(0, 2) };
+  assert.deepEqual(fromTimeline(part, 100, 80_000, 130_000).at, [100_000, 125_000], "no point is outside of the period");
 });
 
 test("layers are stacked, with other processes on top", () => {

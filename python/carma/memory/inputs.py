@@ -82,8 +82,9 @@ class Inputs:
         self._listens = False
 
     def write(self, file: str) -> None:
-        # Folders where these modules might also be found.
-        self.imports.update(os.path.abspath(folder) for folder in sys.path)
+        # Folders where these modules might also be found. Not the recorder's own, which is a new one in each run.
+        for folder in sys.path:
+            self._add(self.imports, os.path.abspath(folder))
         for module in list(sys.modules.values()):
             source = getattr(getattr(module, "__spec__", None), "origin", None)
             if isinstance(source, str) and os.path.isabs(source):

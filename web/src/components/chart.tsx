@@ -68,6 +68,8 @@ export function TimeChart(props: {
   const [pointed, setPointed] = useState<number>();
   const x = scaleTime([since, until], [LEFT, Math.max(LEFT + 1, width - RIGHT)]);
   const y = scaleLinear([0, top], [outer - BOTTOM, TOP]);
+  const times = x.ticks(Math.max(2, Math.floor(width / 110)));
+  const seconds = times.some(time => time.getSeconds() !== 0);
   const index = pointed === undefined || pointed >= at.length ? at.length - 1 : pointed;
   const shown = at[index];
   const point = (event: PointerEvent) => {
@@ -98,9 +100,9 @@ export function TimeChart(props: {
                 </text>
               </g>
             ))}
-            {x.ticks(Math.max(2, Math.floor(width / 110))).map(time => (
+            {times.map(time => (
               <text key={time.getTime()} class="tick" x={x(time)} y={outer - 5} text-anchor="middle">
-                {tick(time)}
+                {tick(time, seconds)}
               </text>
             ))}
             {draw({ x: time => x(time), y: value => y(value), width, height: outer - BOTTOM })}

@@ -16,6 +16,8 @@ import { Loaded } from "./marks";
 import { Curve, UtilisationChart } from "./utilisation_chart";
 
 const GIB = 1024;
+/** Fewer points are no curve. */
+const LEAST_POINTS = 3;
 
 /** An attempt on a device. */
 interface Part {
@@ -152,7 +154,15 @@ function Charts({ history, own, attempt }: { history: GpuHistory; own: AttemptUt
       {own && (
         <UtilisationChart track={fromSpans(own, until)} since={since} until={until} title="Utilisation of the GPU by this job (its part)" />
       )}
-      <UtilisationChart track={track} since={since} until={until} title="Utilisation of the GPU, all jobs on it" />
+      {/* Of an ended job, the manager has only means of minutes: of a short one they are no curve. */}
+      {track.at.length >= LEAST_POINTS && (
+        <UtilisationChart
+          track={track}
+          since={since}
+          until={until}
+          title={`Utilisation of the GPU, all jobs on it${track.byMinute ? " (means of minutes)" : ""}`}
+        />
+      )}
     </div>
   );
 }

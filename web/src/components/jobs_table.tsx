@@ -4,7 +4,6 @@ import type { ArraySummary, QueueRow } from "../api/schema";
 import { arraysOf, type Listed, listed } from "../lib/arrays";
 import { phaseTone } from "../lib/colour";
 import { count, duration, memory, percent, UNKNOWN } from "../lib/format";
-import { progressOf } from "../lib/progress";
 import { useArrays } from "../live/arrays";
 import { managerNow } from "../live/clock";
 import { JobCell } from "./job_cell";
@@ -14,7 +13,6 @@ import { type ColumnOf, ROOMY, Table } from "./table";
 type Kind = "running" | "waiting" | "held";
 type Column = ColumnOf<Listed<QueueRow>>;
 
-const progress = (row: QueueRow) => progressOf({ progress: row.progress, elapsed: row.for_seconds, predicted: row.ends?.likely });
 const total = ({ submitted }: QueueRow) => (managerNow() - submitted) / 1000;
 /** A number of each job, which an array has not. */
 const ofOne = (text: (row: QueueRow) => string | number) => (listedJobs: Listed<QueueRow>) =>
@@ -71,14 +69,14 @@ const priority: Column = {
 };
 const share: Column = {
   name: "Progress",
-  cell: ({ row }) => percent(progress(row).share),
-  order: ({ row }) => progress(row).share ?? -1,
+  cell: ({ row }) => percent(row.progress),
+  order: ({ row }) => row.progress ?? -1,
   number: true,
 };
 const left: Column = {
   name: "Time left",
-  cell: ({ row }) => leftText(progress(row).left),
-  order: ({ row }) => progress(row).left ?? Number.POSITIVE_INFINITY,
+  cell: ({ row }) => leftText(row.ends?.likely),
+  order: ({ row }) => row.ends?.likely ?? Number.POSITIVE_INFINITY,
   number: true,
 };
 const reason: Column = { name: "Why it waits", cell: ({ row }) => <span class="reason">{row.reason ?? ""}</span>, room: ROOMY };

@@ -17,8 +17,9 @@ export function moment(at: number, now: number): string {
 /** Date and time, for a title. */
 export const exactly = (at: number): string => full.format(at);
 
-/** A label of a time axis. */
-export function tick(at: Date): string {
+/** A label of a time axis; with seconds where its marks are less than a minute apart. */
+export function tick(at: Date, seconds = false): string {
+  if (seconds) return exactTime.format(at);
   return at.getHours() === 0 && at.getMinutes() === 0 && at.getSeconds() === 0 ? dayOnly.format(at) : clockTime.format(at);
 }
 

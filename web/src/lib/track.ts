@@ -16,6 +16,8 @@ interface Columns {
 
 export interface Track extends Columns {
   tenants: { attempt: AttemptId; memory: Column }[];
+  /** Its values are means of minutes. */
+  byMinute?: boolean;
 }
 
 const MINUTE = 60_000;
@@ -83,14 +85,14 @@ export function meanOver(
   return sum / (to - from);
 }
 
-/** From means by the minute. */
-export function fromTimeline({ minutes, stays }: GpuTimeline, points: number): Track {
+/** From means by the minute: each at the middle of what the period has of its minute. */
+export function fromTimeline({ minutes, stays }: GpuTimeline, points: number, since: number, until: number): Track {
   const starts = minutes.map(({ minute }) => minute * MINUTE);
   const known = (value: number | undefined | null) => value ?? null;
   const ids = new Set(minutes.flatMap(({ utilisation }) => Object.keys(utilisation)));
   const { columns, taken } = joined(
     {
-      at: starts.map(start => start + MINUTE / 2),
+      at: starts.map(start => (Math.max(start, since) + Math.min(start + MINUTE, until)) / 2),
       memory: minutes.map(minute => minute.memory_used),
       utilisation: byMetric(ids, id => minutes.map(({ utilisation }) => known(utilisation[id]))),
       power: minutes.map(minute => known(minute.power)),
@@ -99,7 +101,7 @@ export function fromTimeline({ minutes, stays }: GpuTimeline, points: number): T
   );
   const chosen = taken.map(index => starts[index] ?? 0);
   const tenants = stays.map(stay => ({ attempt: stay.attempt, memory: chosen.map(start => meanOver(stay, start, start + MINUTE)) }));
-  return { ...columns, tenants };
+  return { ...columns, tenants, byMinute: true };
 }
 
 /** From means of equal spans: each at the middle of its span. The last may have begun only. */

@@ -35,7 +35,9 @@ export async function loadGpuHistory(device: string, since: number, until: numbe
     recent ? get("/v1/recent", { query: { gpu: device, points: POINTS, since: Math.floor(since) }, signal }) : undefined,
   ]);
   giveColours(overTime(line.stays));
-  const track = samples ? samples[0] && fromSamples(samples[0], POINTS) : fromTimeline(line, POINTS);
+  const track = samples
+    ? samples[0] && fromSamples(samples[0], POINTS)
+    : fromTimeline(line, POINTS, since, until ?? Math.max(line.until, now));
   const empty: Track = { at: [], memory: [], utilisation: {}, power: [], tenants: [] };
   // A sample may be newer than `until`.
   const latest = until ?? Math.max(line.until, now, track?.at.at(-1) ?? 0);

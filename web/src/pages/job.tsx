@@ -16,9 +16,7 @@ import { WhyView } from "../components/why_view";
 import { endingTone, phaseTone } from "../lib/colour";
 import { duration, jobNumber, percent } from "../lib/format";
 import { useObservable } from "../lib/observable";
-import { progressOf } from "../lib/progress";
 import { LAUNCHED, WAITING } from "../lib/words";
-import { useNow } from "../live/clock";
 import { mayActFor, myself } from "../live/manager";
 import { useLive } from "../live/use_live";
 
@@ -82,11 +80,10 @@ function JobState({ job }: { job: JobDetail }) {
 
 /** Progress of a running job, with the time left. */
 function ProgressBar({ job }: { job: JobDetail }) {
-  const now = useNow();
-  const running = job.attempts.find(({ ended }) => !ended);
-  if (!running || !LAUNCHED.includes(job.phase)) return null;
-  const elapsed = (now - running.launched) / 1000;
-  const { share, left } = progressOf({ progress: job.prediction?.progress, elapsed, predicted: job.prediction?.ends?.likely });
+  if (!LAUNCHED.includes(job.phase)) return null;
+  // The manager predicts no end of a job that hangs.
+  const share = job.prediction?.progress ?? undefined;
+  const left = job.prediction?.ends?.likely;
   if (share === undefined && left === undefined) return null;
   return (
     <span class="progress">

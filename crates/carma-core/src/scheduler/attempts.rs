@@ -47,6 +47,7 @@ impl Scheduler {
         self.begin_time_slice(job);
         self.remember_kind(job, now);
         self.advance_cursor(&placement);
+        self.watch_unseen(attempt, now);
         if !placement.devices.is_empty() {
             self.reservation = None;
         }

@@ -198,6 +198,7 @@ impl Scheduler {
         let new = self.update_timed(device, now, |device, config| device.processes(processes, config, now));
         for attempt in new.ok_or(EventError::UnknownDevice(device))? {
             self.seen(attempt);
+            self.judge_idle(attempt, now, actions);
         }
         self.watch_memory(device, now, actions);
         self.relieve_pressure(device, now, actions);

@@ -7,6 +7,8 @@
 //!      └──────────────── any of them busy ──────┴─────────────────────────┘
 //! ```
 //!
+//! A job whose processes were never seen on its GPUs is idle since its launch: the program forgot to use the GPU.
+//!
 //! A GPU is idle when its SM activity, or its utilisation, is low over the window. Where the driver reports the activity of each process, that
 //! counts. Where it does not and other jobs work on the GPU, the measured activity is taken to be theirs.
 
@@ -16,7 +18,7 @@ use super::error::EventError;
 use super::timers::Timer;
 use crate::config::Config;
 use crate::device::Device;
-use crate::job::{Active, Idle, Job};
+use crate::job::{Active, Idle, Job, State};
 use crate::telemetry::Metric;
 use crate::tenant::Tenant;
 use crate::units::{Fraction, MiB, Time};
@@ -57,9 +59,7 @@ impl Scheduler {
     /// Flags an attempt that is idle for long enough, lends its compute, or takes both back.
     pub(super) fn judge_idle(&mut self, attempt: AttemptId, now: Time, actions: &mut Vec<Action>) {
         let Some(active) = self.active(attempt) else { return };
-        let since = active.placement.devices.iter().map(|granted| self.tenant(attempt, granted.device)?.idle_since);
-        // It is idle since the last of its GPUs is.
-        let since = since.collect::<Option<Vec<Time>>>().and_then(|since| since.into_iter().max());
+        let since = self.idle_since(attempt, active);
         let rules = self.config.idle_jobs;
         let (before, idle) = (active.idle, since.and_then(|since| rules.judge(since, now)));
         if let Some(due) = since.and_then(|since| rules.next_judgement(since, now)) {
@@ -80,12 +80,32 @@ impl Scheduler {
         actions.push(Action::Idle { job: attempt.job, idle });
     }
 
+    /// Since when none of its GPUs is used; `None` for a job without GPUs.
+    fn idle_since(&self, attempt: AttemptId, active: &Active) -> Option<Time> {
+        let state = self.jobs.get(&attempt.job).map(|job| &job.state);
+        if matches!(state, Some(State::Starting(_))) && !active.placement.devices.is_empty() {
+            return Some(active.launched_at);
+        }
+        let since = active.placement.devices.iter().map(|granted| self.tenant(attempt, granted.device)?.idle_since);
+        // It is idle since the last of its GPUs is.
+        since.collect::<Option<Vec<Time>>>()?.into_iter().max()
+    }
+
+    /// Looks at a new attempt again when it should have been seen on its GPUs.
+    pub(super) fn watch_unseen(&mut self, attempt: AttemptId, now: Time) {
+        if let Some(due) = self.config.idle_jobs.next_judgement(now, now) {
+            self.timers.set(due, Timer::Idle(attempt));
+        }
+    }
+
     /// The rules have changed, and with them which attempts count as idle.
     pub(super) fn judge_all_idle(&mut self, now: Time) {
         let watches = self.config.idle_jobs.watches();
         let tenants = self.fleet.devices().flat_map(|device| device.tenants.iter().map(|tenant| (device.id(), tenant)));
-        let idle: Vec<(DeviceId, AttemptId)> =
-            tenants.filter(|(_, tenant)| tenant.idle_since.is_some()).map(|(device, tenant)| (device, tenant.attempt)).collect();
+        let idle: Vec<(DeviceId, AttemptId)> = tenants
+            .filter(|(_, tenant)| tenant.idle_since.is_some() || tenant.seen_at.is_none())
+            .map(|(device, tenant)| (device, tenant.attempt))
+            .collect();
         for (device, attempt) in idle {
             if !watches {
                 self.fleet.update(device, &self.config, now, |device| {

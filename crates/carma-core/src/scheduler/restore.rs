@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::action::Action;
 use super::timers::Timer;
 use super::{EventError, Scheduler};
-use crate::job::{Active, Dependency, Job};
+use crate::job::{Active, Dependency, Job, State};
 use crate::tenant::Tenant;
 use crate::units::Time;
 use crate::{DeviceId, JobId};
@@ -78,11 +78,14 @@ impl Scheduler {
         }
         let mut tenant = Tenant::newcomer(&job.spec, attempt, active.launched_at);
         if let Some(idle) = active.idle {
-            tenant.idle_since = Some(idle.since);
+            // One that was never seen on its GPUs is idle by that alone.
+            tenant.idle_since = Some(idle.since).filter(|_| matches!(job.state, State::Running(_)));
             if idle.lent {
                 tenant.lend();
             }
             self.timers.set(now, Timer::Idle(attempt));
+        } else if matches!(job.state, State::Starting(_)) {
+            self.watch_unseen(attempt, now);
         }
         self.move_in(&tenant, job.spec.host_claim(), &active.placement, now);
     }

@@ -106,3 +106,29 @@ fn a_restart_keeps_idle_flags() {
     lab.load(0, 9_000, 0.7);
     assert_eq!(lent(&lab), None);
 }
+
+#[test]
+fn a_job_that_never_uses_its_gpu_is_flagged_until_it_does() {
+    let mut lab = Lab::new(rules(), 1);
+    let since = lab.now;
+    lab.submit(known(1, 10_000));
+    assert_eq!(tick(&mut lab, 599), []);
+    assert_eq!(tick(&mut lab, 1), [Action::Idle { job: JobId(1), idle: Some(Idle { since, lent: false }) }]);
+    let jobs = lab.scheduler.jobs().cloned().collect();
+    let now = lab.now;
+    lab = Lab::new(rules(), 1);
+    lab.now = now;
+    lab.event(Event::JobsRestored { jobs });
+    assert_eq!(lent(&lab), Some(false), "a restart keeps the flag");
+    assert!(matches!(lab.state(1), State::Starting(_)), "it is never stopped for that");
+    lab.seen(1, 9_000);
+    assert_eq!(lent(&lab), None);
+    assert!(matches!(lab.state(1), State::Running(_)));
+}
+
+#[test]
+fn a_job_without_gpus_is_never_idle() {
+    let mut lab = Lab::new(rules(), 1);
+    lab.submit(JobSpec { gpus: 0, ..JobSpec::new(JobId(1)) });
+    assert_eq!(tick(&mut lab, 10_000), []);
+}

@@ -1,6 +1,6 @@
 //! Actions of the core. Each is stored; its effects wait for the commit.
 
-use carma_core::{Action, AttemptId, Idle, JobId, Outcome, Placement};
+use carma_core::{Action, AttemptId, Idle, JobId, Outcome, Placement, State};
 
 use super::accounting::tallies;
 use super::attempts::start_order;
@@ -41,7 +41,8 @@ impl EngineState {
             }
             Action::LimitPower { device, limit } => self.gpus.limit_power(device, limit),
             Action::Idle { job, idle } => {
-                let text = idle.map_or("works again", idle_text);
+                let unused = matches!(decisions.job(job).map(|job| &job.state), Some(State::Starting(_)));
+                let text = idle.map_or("works again", |idle| idle_text(idle, unused));
                 decisions.note(job, JobEvent::Idle { idle, text: text.to_owned() }, text);
             }
             Action::Stall { job, stall } => {
@@ -74,7 +75,12 @@ impl EngineState {
     }
 }
 
-/// The text for a job that holds GPUs without using them.
-const fn idle_text(idle: Idle) -> &'static str {
-    if idle.lent { "holds its GPUs without using them: other jobs may" } else { "holds its GPUs without using them" }
+/// The text for a job that holds GPUs without using them, or has not used them at all.
+const fn idle_text(idle: Idle, unused: bool) -> &'static str {
+    match (idle.lent, unused) {
+        (true, true) => "has not used its GPUs since it was started: other jobs may",
+        (false, true) => "has not used its GPUs since it was started",
+        (true, false) => "holds its GPUs without using them: other jobs may",
+        (false, false) => "holds its GPUs without using them",
+    }
 }

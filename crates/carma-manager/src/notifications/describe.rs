@@ -27,11 +27,11 @@ pub(super) fn describe(history: &JobHistory, stored: &StoredEvent, state: &Path)
         }
         JobEvent::Requeued { floor, whole_gpu, reason } => (Occasion::Recovered, recovered_from(reason)?, next_step(*floor, *whole_gpu)),
         JobEvent::Stall { stall: Some(stall), .. } => (Occasion::Stalled, stall.to_string(), String::new()),
-        JobEvent::Idle { idle: Some(idle), .. } => {
+        JobEvent::Idle { idle: Some(idle), text } => {
             // It is sent once, not again when the GPU is lent or when the job works again.
             let earlier = history.events.iter().filter(|other| other.sequence < stored.sequence);
             let first = earlier.filter_map(idle_of).all(|other| other.since != idle.since);
-            (Occasion::Idle, first.then(|| "holds its GPUs without using them".to_owned())?, String::new())
+            (Occasion::Idle, first.then(|| idle_words(text).to_owned())?, String::new())
         }
         _ => return None,
     };
@@ -42,6 +42,8 @@ pub(super) fn describe(history: &JobHistory, stored: &StoredEvent, state: &Path)
     let attempt = attempt.filter(|_| !matches!(occasion, Occasion::Idle | Occasion::Stalled));
     let ran = attempt.map_or_else(String::new, ran);
     let reason = attempt.filter(|_| occasion != Occasion::Done).and_then(|attempt| attempt.end.as_ref()?.reason.as_ref());
+    let reason =
+        reason.map(|reason| reason.strip_prefix("it was stopped: it hung: ").unwrap_or(reason)).filter(|reason| !words.contains(reason));
     let reason = reason.map_or(String::new(), |reason| format!(": {}", one_line(reason, MAX_LENGTH)));
     let log = attempt.map(|attempt| {
         let folder = AttemptFolder::of(state, attempt.attempt);
@@ -70,6 +72,12 @@ fn declaration(history: &JobHistory, occasion: Occasion) -> Option<String> {
     let ends = history.attempts.iter().filter_map(|attempt| attempt.end.as_ref());
     let peak = ends.flat_map(|end| &end.measured.peaks).max()?;
     matches!(occasion, Occasion::Done | Occasion::Failed).then(|| far_off(declared, *peak, occasion == Occasion::Done))?
+}
+
+/// What the event of an idle job says; events of earlier managers may say nothing.
+fn idle_words(text: &str) -> &str {
+    let words = text.split(':').next().unwrap_or_default();
+    if words.is_empty() { "holds its GPUs without using them" } else { words }
 }
 
 /// Since when a job is idle, if the event says so.

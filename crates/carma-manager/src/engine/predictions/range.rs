@@ -27,8 +27,9 @@ pub(crate) struct JobPrediction {
 }
 
 impl Range {
-    /// From when it happened in each run; unset in a run: not within the simulated time. None if the runs say too little.
-    pub(super) fn of(runs: &[Option<Time>], now: Time) -> Option<Self> {
+    /// From when it happened in each run; unset in a run: not within the simulated time. It cannot happen before `fixed`, if that is set. None if the
+    /// runs say too little.
+    pub(super) fn of(runs: &[Option<Time>], fixed: Option<Time>, now: Time) -> Option<Self> {
         let mut waits: Vec<f64> = runs.iter().map(|time| time.map_or(f64::INFINITY, |time| (time - now).get())).collect();
         waits.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| percentile(&waits, share);
@@ -37,8 +38,11 @@ impl Range {
             return None;
         }
         let (share, least) = WIDENING;
-        let earliest = (earliest * (1.0 - share) - least).max(0.0);
-        let latest = latest * (1.0 + share) + least;
+        // Only what is not fixed is uncertain.
+        let fixed = fixed.map_or(0.0, |fixed| (fixed - now).get());
+        let earliest = (earliest - (earliest - fixed).max(0.0) * share - least).max(fixed);
+        let likely = likely.max(fixed);
+        let latest = (latest + (latest - fixed).max(0.0) * share + least).max(fixed);
         let (ratio, added) = MOST_RATIO;
         let time = |wait: f64| Some(now + Seconds::new(wait).ok()?);
         ((latest + added) <= ratio * (earliest + added))
@@ -56,7 +60,7 @@ mod tests {
     fn range(waits: &[u64]) -> Option<[f64; 3]> {
         let now = Time::from_secs(1000);
         let runs: Vec<Option<Time>> = waits.iter().map(|wait| Some(now + Seconds::from_secs(*wait))).collect();
-        Range::of(&runs, now).map(|range| [range.earliest, range.likely, range.latest].map(|time| (time - now).get().round()))
+        Range::of(&runs, None, now).map(|range| [range.earliest, range.likely, range.latest].map(|time| (time - now).get().round()))
     }
 
     #[test]
@@ -64,8 +68,18 @@ mod tests {
         assert_eq!(range(&[600; 9]), Some([508.0, 600.0, 692.0]));
         assert_eq!(range(&[60, 600, 6000]), None, "nothing that would help");
         let now = Time::from_secs(5);
-        assert_eq!(Range::of(&[], now), None);
-        assert_eq!(Range::of(&[Some(now), None, None], now), None, "it is not known to happen at all");
+        assert_eq!(Range::of(&[], None, now), None);
+        assert_eq!(Range::of(&[Some(now), None, None], None, now), None, "it is not known to happen at all");
+    }
+
+    #[test]
+    fn nothing_happens_before_a_fixed_time() {
+        let (now, begin) = (Time::from_secs(1000), Time::from_secs(4600));
+        let range = Range::of(&[Some(begin); 9], Some(begin), now).unwrap();
+        let after = [range.earliest, range.likely, range.latest].map(|time| (time - begin).get());
+        assert_eq!((after, range.earliest >= begin), ([0.0, 0.0, 20.0], true));
+        let later = Range::of(&[Some(begin + Seconds::from_secs(600)); 9], Some(begin), now).unwrap();
+        assert_eq!([(later.earliest - begin).get().round()], [508.0], "only the time after it is uncertain");
     }
 
     proptest! {

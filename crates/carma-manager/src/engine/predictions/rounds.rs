@@ -91,9 +91,10 @@ impl Round {
 
     fn predictions(&self, futures: &[Future]) -> HashMap<JobId, JobPrediction> {
         let prediction = |(job, known): (&JobId, &Known)| {
+            let begin = self.scheduler.job(*job).and_then(|job| job.spec.begin);
             let times = |of: fn(&Future) -> &BTreeMap<JobId, Time>| {
                 let times: Vec<Option<Time>> = futures.iter().map(|future| of(future).get(job).copied()).collect();
-                Range::of(&times, self.now)
+                Range::of(&times, begin, self.now)
             };
             let waits = self.scheduler.job(*job).is_some_and(|job| job.state.active().is_none());
             let starts = if waits { times(|future| &future.starts) } else { None };

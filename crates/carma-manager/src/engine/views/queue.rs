@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use carma_core::{Active, ArrayId, Job, JobId, MiB, Stall, State, TenantMemory, Time};
+use carma_core::{Active, ArrayId, Job, JobId, MiB, Seconds, Stall, State, TenantMemory, Time};
 use carma_format::duration;
 
 use super::{View, array_place};
@@ -11,6 +11,9 @@ use crate::store::Phase;
 
 /// Default number of jobs of each kind in an overview.
 const OVERVIEW: u32 = 100;
+
+/// After this long, a job that was never seen on its GPUs is remarked on, also where `[idle_jobs]` flags no jobs.
+const UNUSED_AFTER: Seconds = Seconds::from_secs(600);
 
 /// The kind of an unfinished job, for counting.
 #[derive(Debug, Clone, Copy)]
@@ -149,6 +152,17 @@ impl<'a> View<'a> {
         used.max()
     }
 
+    /// That a job was started long ago, and was never seen on its GPUs.
+    pub(super) fn unused_for(self, job: &Job) -> Option<String> {
+        let State::Starting(active) = &job.state else { return None };
+        let flagged = self.decisions.scheduler().config().idle_jobs.flag_after.unwrap_or(UNUSED_AFTER);
+        let since = self.decisions.now() - active.launched_at;
+        let lent = if active.idle.is_some_and(|idle| idle.lent) { ", lent to others" } else { "" };
+        let gpus = if active.placement.devices.len() == 1 { "GPU" } else { "GPUs" };
+        let is_long = !active.placement.devices.is_empty() && since >= flagged;
+        is_long.then(|| format!("not used its {gpus} for {}{lent}", duration(since.get())))
+    }
+
     fn row(self, job: &Job, explain: bool) -> QueueRow {
         let (id, spec) = (job.id(), &job.spec);
         let known = self.jobs.get(id);
@@ -164,6 +178,7 @@ impl<'a> View<'a> {
             State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } if self.setup.observes => {
                 Some("waits for a manager that starts jobs: this one only observes".to_owned())
             }
+            State::Starting(_) if self.unused_for(job).is_some() => self.unused_for(job).map(|text| format!("has {text}")),
             State::Starting(active) | State::Running(active) => remark(active, self.decisions.now()),
             State::Done { .. } => None,
             _ => explain.then(explained).flatten(),

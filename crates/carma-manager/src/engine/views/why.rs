@@ -51,6 +51,10 @@ impl View<'_> {
             let summary = format!("{} runs, and {stall} (for {since})", scheduler.label(job));
             return Ok(self.worded(|words| Why::new(explanation, words)).with_summary(summary));
         }
+        if let Some(unused) = scheduler.job(job).and_then(|job| self.unused_for(job)) {
+            let summary = format!("{} was started, and has {unused}: does its program use CUDA?", scheduler.label(job));
+            return Ok(self.worded(|words| Why::new(explanation, words)).with_summary(summary));
+        }
         if !self.setup.observes && !self.draining {
             let starts = self.prediction_for(job).starts;
             return Ok(self.worded(|words| Why::new(explanation, words)).with_start(starts));

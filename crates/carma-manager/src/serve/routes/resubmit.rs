@@ -64,7 +64,6 @@ fn requests(
     if jobs.len() > MAX_JOBS {
         return Err(ProblemKind::TooLarge.because(format!("{} jobs are too many: resubmit at most {MAX_JOBS} at once", jobs.len())));
     }
-    let is_array = jobs.len() > 1;
     let (mut requests, mut lost) = (Vec::new(), Vec::new());
     for job in &jobs {
         if job.owner.0 != caller.uid {
@@ -74,7 +73,7 @@ fn requests(
             continue;
         }
         let request = reader.request(job.id)?.ok_or_else(|| ProblemKind::NotFound.because("the job is no longer stored"))?;
-        requests.push(again(request, is_array, resubmission, &mut lost)?);
+        requests.push(again(request, resubmission, &mut lost)?);
     }
     if requests.is_empty() {
         return Err(ProblemKind::Conflict.because("none of these jobs failed"));
@@ -90,8 +89,9 @@ fn has_failed(reader: &Reader, job: &OwnedJob) -> Result<bool, Problem> {
     Ok(outcome.is_some_and(|outcome| !outcome.succeeded()))
 }
 
-/// The same request for a new job. Secrets of finished jobs are gone: those that the caller does not give are left out.
-fn again(mut request: JobRequest, is_array: bool, given: &Resubmission, lost: &mut Vec<String>) -> Result<JobRequest, Problem> {
+/// The same request for a new job, which keeps its index: a script chooses its work by that. Secrets of finished jobs are gone: those that the caller
+/// does not give are left out.
+fn again(mut request: JobRequest, given: &Resubmission, lost: &mut Vec<String>) -> Result<JobRequest, Problem> {
     if request.snapshot {
         return Err(ProblemKind::Conflict.because("its code snapshot was deleted after the job: submit it again from its folder"));
     }
@@ -100,9 +100,6 @@ fn again(mut request: JobRequest, is_array: bool, given: &Resubmission, lost: &m
     }
     (request.schedule.hold, request.schedule.begin) = (false, None);
     request.schedule.after.clear();
-    if !is_array {
-        (request.array, request.schedule.at_most) = (None, None);
-    }
     for (name, value) in request.environment.iter_mut().filter(|(_, value)| *value == HIDDEN) {
         match given.environment.get(name) {
             Some(given) => given.clone_into(value),
@@ -132,11 +129,11 @@ mod tests {
         request.array = Some(ArrayElement { index: 3, array: None, parameters: BTreeMap::new() });
         let given = Resubmission { environment: [("KEY".to_owned(), "k".to_owned())].into(), failed: false };
         let mut lost = Vec::new();
-        let new = again(request.clone(), false, &given, &mut lost).unwrap();
+        let new = again(request.clone(), &given, &mut lost).unwrap();
         assert_eq!(new.environment, [("A".to_owned(), "1".to_owned()), ("KEY".to_owned(), "k".to_owned())].into());
-        assert_eq!((lost, new.schedule.hold, new.schedule.begin, new.array), (vec!["TOKEN".to_owned()], false, None, None));
-        assert!(again(request.clone(), true, &given, &mut Vec::new()).unwrap().array.is_some());
+        assert_eq!((lost, new.schedule.hold, new.schedule.begin), (vec!["TOKEN".to_owned()], false, None));
+        assert_eq!(new.array.map(|element| element.index), Some(3), "scripts choose their work by it");
         request.snapshot = true;
-        assert!(again(request, false, &given, &mut Vec::new()).unwrap_err().message.contains("submit it again from its folder"));
+        assert!(again(request, &given, &mut Vec::new()).unwrap_err().message.contains("submit it again from its folder"));
     }
 }
