@@ -33,7 +33,8 @@ pub(super) fn start_beside(group: &Path) -> io::Result<()> {
 
 /// The process of the unit keeps the group while no job runs. Stopping the unit leaves jobs alone, as stopping the manager does.
 fn command(group: &Path, root: bool) -> Command {
-    let slice = group.parent().and_then(Path::file_name).and_then(OsStr::to_str).filter(|name| name.ends_with(".slice"));
+    let slice =
+        group.parent().filter(|parent| parent.extension() == Some(OsStr::new("slice"))).and_then(Path::file_name).and_then(OsStr::to_str);
     let mut command = Command::new("systemd-run");
     command.args((!root).then_some("--user")).args(["--quiet", "--unit", JOBS_UNIT, "--description", "Jobs of CARMA"]);
     command.args(slice.map(|slice| format!("--slice={slice}")));
