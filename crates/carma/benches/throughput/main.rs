@@ -35,6 +35,9 @@ trait Contender {
 /// The most jobs for pueue: it writes its whole queue for each.
 const MOST_FOR_PUEUE: usize = 1_000;
 
+/// A part of the benchmark by its name, which runs in a folder.
+type Part = (&'static str, fn(&Path));
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let is_wanted = |part: &str| words.is_empty() || words.iter().any(|word| part.contains(word.as_str()));
@@ -46,10 +49,14 @@ fn main() {
     };
     if is_wanted("trivial") {
         let sizes = std::env::var("JOBS").map_or(vec![1_000, 10_000], |jobs| vec![jobs.parse().unwrap()]);
-        sizes.into_iter().for_each(|jobs| trivial(jobs, &place(&jobs.to_string())));
+        for jobs in sizes {
+            trivial(jobs, &place(&jobs.to_string()));
+        }
     }
-    let parts: [(&str, fn(&Path)); 3] = [("accepted", crowd::accepted), ("handed", crowd::handed_over), ("queued", crowd::queued)];
-    parts.into_iter().filter(|(name, _)| is_wanted(name)).for_each(|(name, measure)| measure(&place(name)));
+    let parts: [Part; 3] = [("accepted", crowd::accepted), ("handed", crowd::handed_over), ("queued", crowd::queued)];
+    for (name, measure) in parts.into_iter().filter(|(name, _)| is_wanted(name)) {
+        measure(&place(name));
+    }
 }
 
 /// Trivial jobs with each system. The first one that is installed is the reference.
