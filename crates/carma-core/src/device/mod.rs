@@ -281,9 +281,10 @@ impl Device {
         Some(tenant)
     }
 
-    /// Takes in a list of all processes on the device. Returns our attempts that were seen for the first time.
-    pub(crate) fn processes(&mut self, list: &[ProcessUse], config: &Config, now: Time) -> Vec<AttemptId> {
-        self.foreign.clear();
+    /// Takes in a list of all processes on the device. Returns whether it differs from the last one, and our attempts that were seen for the first time.
+    pub(crate) fn processes(&mut self, list: &[ProcessUse], config: &Config, now: Time) -> (bool, Vec<AttemptId>) {
+        let foreign = std::mem::take(&mut self.foreign);
+        let memory: Vec<TenantMemory> = self.tenants.iter().map(|tenant| tenant.memory).collect();
         self.tenants.iter_mut().for_each(|tenant| tenant.memory = TenantMemory::Unseen);
         let mut new = Vec::new();
         for process in list {
@@ -310,7 +311,8 @@ impl Device {
             }
         }
         self.shorten_gate(config);
-        new
+        let differs = !new.is_empty() || foreign != self.foreign || !memory.into_iter().eq(self.tenants.iter().map(|tenant| tenant.memory));
+        (differs, new)
     }
 
     /// When the next reservation on it may be trimmed.

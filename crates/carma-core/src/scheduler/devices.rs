@@ -195,13 +195,18 @@ impl Scheduler {
         now: Time,
         actions: &mut Vec<Action>,
     ) -> Result<(), EventError> {
-        let new = self.update_timed(device, now, |device, config| device.processes(processes, config, now));
-        for attempt in new.ok_or(EventError::UnknownDevice(device))? {
+        let seen = self.update_timed(device, now, |device, config| device.processes(processes, config, now));
+        let (differs, new) = seen.ok_or(EventError::UnknownDevice(device))?;
+        for attempt in new {
             self.seen(attempt);
             self.judge_idle(attempt, now, actions);
         }
         self.watch_memory(device, now, actions);
         self.relieve_pressure(device, now, actions);
+        // The same processes are reported every second.
+        if differs {
+            self.mark_all_dirty();
+        }
         Ok(())
     }
 

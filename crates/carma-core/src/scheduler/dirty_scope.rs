@@ -27,6 +27,7 @@ impl DirtyScope {
             Event::GpuSampled { .. }
             | Event::GpuWindow { .. }
             | Event::ActivitySeen { .. }
+            | Event::ProcessesSeen { .. }
             | Event::HostMemory { .. }
             | Event::JobSubmitted(_)
             | Event::JobsSubmitted { .. }

@@ -139,14 +139,10 @@ impl Scheduler {
         let now = now.max(self.clock);
         let mut actions = Vec::new();
         let reach = DirtyScope::reach_of(&event);
-        // Processes are seen all the time, and do not change how much users hold.
-        let users_may_change = reach == DirtyScope::Anything && !matches!(event, Event::ProcessesSeen { .. });
         self.apply(event, now, &mut actions)?;
         self.clock = now;
-        if users_may_change {
-            self.review_reserve(now);
-        }
         if reach == DirtyScope::Anything {
+            self.review_reserve(now);
             self.mark_all_dirty();
         }
         self.fire_timers(now, &mut actions);
