@@ -67,4 +67,5 @@ mod watch;
 pub mod watchdog;
 pub mod world;
 
+pub use host_gpus::names_gpu;
 pub use reload::{differences, reload};

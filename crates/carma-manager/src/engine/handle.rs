@@ -17,7 +17,7 @@ use super::question::{ClusterQuestion, Question, Unfinished};
 use super::task::Task;
 use crate::agents::AgentExecutor;
 use crate::api::{
-    ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, NewPool, Notification, PoolChange, PoolDetail, PoolTest,
+    ActionResult, ChannelTest, DrainResult, Forecast, GpuDetail, JobAction, NewPool, Notification, PoolChange, PoolDetail, PoolTest,
     Problem, ProblemKind, Queue, QueueQuery, QuotaDetail, RecentSamples, ServerDetail, ShareRow, Shutdown, Status, Submitted, Update, Why,
 };
 use crate::cluster::PoolName;
@@ -69,7 +69,7 @@ impl Handle {
     }
 
     /// Drains a device, or resumes it.
-    pub async fn drain(&self, device: DeviceId, drained: bool, by: String) -> Result<(), Problem> {
+    pub async fn drain(&self, device: DeviceId, drained: bool, by: String) -> Result<DrainResult, Problem> {
         self.ask(|reply| Question::Drain { device, drained, by, reply }).await
     }
 
