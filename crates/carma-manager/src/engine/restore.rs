@@ -200,7 +200,7 @@ impl EngineState {
         self.decisions.prepare(Event::SharesRestored { used })?;
         self.decisions.tell(Event::JobsRestored { jobs })?;
         for device in gone {
-            self.decisions.warn(format!("{device} is lost: no GPU of the driver is the one that jobs run on"));
+            self.decisions.warn(format!("{device} is lost: jobs run on it, and the driver no longer lists it"));
             self.decisions.tell(Event::GpuLost { device })?;
         }
         Ok(unestimated)

@@ -22,7 +22,7 @@ pub struct UnusableFile {
 }
 
 impl UnusableFile {
-    fn new(key: &'static str, path: &Path, reason: impl ToString) -> Self {
+    fn new(key: &'static str, path: &Path, reason: &impl ToString) -> Self {
         Self { key, path: path.to_owned(), reason: reason.to_string() }
     }
 }
@@ -33,7 +33,7 @@ pub fn unusable_files(network: &NetworkConfig) -> Vec<UnusableFile> {
         return Vec::new();
     }
     let tokens = network.tokens.as_deref();
-    let tokens = tokens.and_then(|path| Tokens::check(path).err().map(|reason| UnusableFile::new("manager.network.tokens", path, reason)));
+    let tokens = tokens.and_then(|path| Tokens::check(path).err().map(|reason| UnusableFile::new("manager.network.tokens", path, &reason)));
     let pair = network.certificate.as_deref().zip(network.key.as_deref());
     tokens.into_iter().chain(pair.and_then(|(certificate, key)| acceptor(certificate, key).err())).collect()
 }

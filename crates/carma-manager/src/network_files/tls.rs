@@ -12,10 +12,10 @@ use super::UnusableFile;
 
 /// Accepts connections with this certificate chain.
 pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, UnusableFile> {
-    let bad_certificate = |reason: String| UnusableFile::new("manager.network.certificate", certificate, reason);
+    let bad_certificate = |reason: String| UnusableFile::new("manager.network.certificate", certificate, &reason);
     let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let chain = chain.map_err(|error| bad_certificate(error.to_string()))?;
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| UnusableFile::new("manager.network.key", key, error))?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| UnusableFile::new("manager.network.key", key, &error))?;
     let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, secret);
     let mut config = config.map_err(|error| bad_certificate(error.to_string()))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -52,9 +52,9 @@ impl Gpus {
         let what = device.map_or_else(|| "a GPU".to_owned(), |device| device.to_string());
         let text = format!("{what}: {}", event.incident);
         if event.incident.is_fault() {
-            decisions.warn(text)
+            decisions.warn(text);
         } else {
-            decisions.announce(text)
+            decisions.announce(text);
         }
         if let (Some(device), Some(fault)) = (device, Fault::of(event.incident)) {
             self.fault_seen(decisions, device, fault);
