@@ -311,6 +311,11 @@ impl Obstacle {
     }
 }
 
+/// `1 job`, `2 jobs`: with this ending for several.
+pub(crate) fn counted(number: u64, noun: &str, ending: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { ending })
+}
+
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -324,10 +329,11 @@ impl fmt::Display for Obstacle {
             Self::Observing => f.write_str("has too few samples: its first window is not full"),
             Self::Stale { age } => write!(f, "has not been sampled for {age}"),
             Self::NotIdle { jobs, foreign, occupied } => {
-                write!(f, "is not idle: {jobs} CARMA jobs, {foreign} other processes, {occupied} in use")
+                let (jobs, foreign) = (counted(*jobs as u64, "CARMA job", "s"), counted(*foreign as u64, "other process", "es"));
+                write!(f, "is not idle: {jobs}, {foreign}, {occupied} in use")
             }
             Self::NeedsIdle => f.write_str("the job must start on an idle GPU"),
-            Self::JobLimit { limit } => write!(f, "has reached its limit of {limit} jobs"),
+            Self::JobLimit { limit } => write!(f, "has reached its limit of {}", counted(u64::from(*limit), "job", "s")),
             Self::ForeignProcesses { count } => write!(f, "is used by {count} processes outside CARMA"),
             Self::Busy { metric, score, limit, and } => {
                 write!(f, "is busy: {} {score} (limit {limit})", metric.name())?;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::driver::{DeviceCall, Driver, find};
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
-use crate::xid::Xid;
+use crate::xid::{Blame, Xid};
 
 /// Duration of one wait for events; a dropped watch ends within this.
 const WAIT: Duration = Duration::from_millis(500);
@@ -49,6 +49,17 @@ pub enum Incident {
     Hanging,
     /// MIG instances were created or destroyed.
     InstancesChanged,
+}
+
+impl Incident {
+    /// Whether it shows broken hardware or a broken driver. Errors of programs do not.
+    pub fn is_fault(self) -> bool {
+        match self {
+            Self::Xid(xid) => matches!(xid.blame(), Blame::Gpu | Blame::Lost),
+            Self::EccUncorrected | Self::Lost | Self::Hanging => true,
+            Self::EccCorrected | Self::Back | Self::InstancesChanged => false,
+        }
+    }
 }
 
 impl fmt::Display for Incident {

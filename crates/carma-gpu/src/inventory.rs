@@ -202,26 +202,34 @@ impl Allocation {
 }
 
 impl Inventory {
-    /// Which GPUs are not used, or not all of, in a line for each reason.
+    /// Which GPUs are not used by choice, or not all of, in a line for each reason.
     ///
     /// ```
-    /// # let gpu = |index| carma_gpu::LeftOut { index, uuid: None, name: None, reason: carma_gpu::Unfit::Lost };
+    /// # let gpu = |index| carma_gpu::LeftOut { index, uuid: None, name: None, reason: carma_gpu::Unfit::DisplayOnly };
     /// # let left_out = vec![gpu(2), gpu(5), gpu(6)];
     /// # let inventory = carma_gpu::Inventory { driver: String::new(), cuda: String::new(), gpus: Vec::new(), left_out };
-    /// assert_eq!(inventory.exclusions(), ["GPUs 2, 5 and 6 are not used: fell off the bus or needs a reset"]);
+    /// assert_eq!(inventory.exclusions(), ["GPUs 2, 5 and 6 are not used: for a display only"]);
     /// ```
     pub fn exclusions(&self) -> Vec<String> {
+        let parts = self.gpus.iter().filter(|gpu| gpu.usable_instances.is_some());
+        let parts = parts.map(|gpu| format!("GPU {} is used in part: its other MIG instances are {}", gpu.index, Exclusion::NotVisible));
+        self.not_used(|reason| !reason.is_fault()).chain(parts).collect()
+    }
+
+    /// Which GPUs cannot be used because they or their driver are broken, in a line for each reason.
+    pub fn failures(&self) -> Vec<String> {
+        self.not_used(Unfit::is_fault).collect()
+    }
+
+    fn not_used(&self, which: impl Fn(&Unfit) -> bool) -> impl Iterator<Item = String> {
         let mut reasons: Vec<(&Unfit, Vec<String>)> = Vec::new();
-        for LeftOut { index, reason, .. } in &self.left_out {
+        for LeftOut { index, reason, .. } in self.left_out.iter().filter(|left_out| which(&left_out.reason)) {
             match reasons.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, numbers)) => numbers.push(index.to_string()),
                 None => reasons.push((reason, vec![index.to_string()])),
             }
         }
-        let whole = reasons.into_iter().map(|(reason, numbers)| format!("{} not used: {reason}", subject(&numbers)));
-        let parts = self.gpus.iter().filter(|gpu| gpu.usable_instances.is_some());
-        let parts = parts.map(|gpu| format!("GPU {} is used in part: its other MIG instances are {}", gpu.index, Exclusion::NotVisible));
-        whole.chain(parts).collect()
+        reasons.into_iter().map(|(reason, numbers)| format!("{} not used: {reason}", subject(&numbers)))
     }
 }
 

@@ -36,9 +36,16 @@ pub enum Unfit {
     Silent(String),
     /// We may not use it.
     Excluded(Exclusion),
+    /// The manager is told to leave it alone: `manager.gpus.ignore`.
+    Ignored,
 }
 
 impl Unfit {
+    /// Whether the GPU or its driver is broken. The other reasons are somebody's choice.
+    pub const fn is_fault(&self) -> bool {
+        matches!(self, Self::Lost | Self::Silent(_))
+    }
+
     pub(crate) fn by(error: &DriverError) -> Self {
         match error {
             DriverError::Lost(_) | DriverError::Call { error: NvmlError::GpuLost | NvmlError::ResetRequired, .. } => Self::Lost,
@@ -56,6 +63,7 @@ impl fmt::Display for Unfit {
             Self::Lost => f.write_str("fell off the bus or needs a reset"),
             Self::Silent(why) => f.write_str(why),
             Self::Excluded(why) => why.fmt(f),
+            Self::Ignored => f.write_str("ignored (manager.gpus.ignore)"),
         }
     }
 }

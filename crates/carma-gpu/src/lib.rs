@@ -50,7 +50,7 @@ pub use inventory::{Capability, Gpu, Inventory};
 pub use left_out::{LeftOut, Unfit};
 pub use limit_calls::{LimitedUse, MemoryLimits};
 pub use liveness::{process_started, process_state};
-pub use monitor::{Monitor, Observation};
+pub use monitor::{Condition, Monitor, Observation};
 pub use ownership::{Ownership, ownership};
 pub use pci::{NotAnAddress, PciAddress};
 pub use power_limit::PowerLimitChange;

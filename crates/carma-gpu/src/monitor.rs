@@ -19,15 +19,18 @@ pub struct Observation {
 
 /// The last answer of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Condition {
+pub enum Condition {
+    /// It answers.
     Answering,
+    /// Its driver calls hang.
     Hanging,
+    /// It is lost.
     Lost,
 }
 
 impl Condition {
     /// From the result of a reading; unknown errors change nothing.
-    fn of(reading: &Result<Reading, DriverError>, before: Self) -> Self {
+    pub fn of(reading: &Result<Reading, DriverError>, before: Self) -> Self {
         match reading {
             Ok(_) => Self::Answering,
             Err(DriverError::Lost(_) | DriverError::NoSuchDevice(_)) => Self::Lost,
@@ -44,6 +47,11 @@ pub struct Monitor {
 }
 
 impl Monitor {
+    /// A monitor that continues for another: what that one has reported is not reported again.
+    pub fn continued(conditions: HashMap<DeviceUuid, Condition>) -> Self {
+        Self { conditions }
+    }
+
     /// Reads these devices in parallel: it takes as long as the slowest of them, and at most the driver's deadline.
     pub fn sample(&mut self, driver: &Driver, devices: &[DeviceUuid]) -> (Vec<Observation>, Vec<GpuEvent>) {
         let calls: Vec<_> =
@@ -102,5 +110,8 @@ mod tests {
             [seen(lost()), seen(odd()), seen(lost()), seen(fine()), seen(fine())],
             [Some(Incident::Lost), None, None, Some(Incident::Back), None]
         );
+        let mut next = Monitor::continued(HashMap::from([(device.clone(), Condition::Lost)]));
+        let mut seen = |reading| next.note(&Observation { device: device.clone(), reading }).map(|event| event.incident);
+        assert_eq!([seen(lost()), seen(fine())], [None, Some(Incident::Back)], "the loss is known already");
     }
 }

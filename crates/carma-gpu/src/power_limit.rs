@@ -15,6 +15,18 @@ impl Driver {
         Ok(limit.map(|milliwatts| Watts(f64::from(milliwatts) / 1000.0)))
     }
 
+    /// The least and the most power limit that a GPU accepts.
+    pub fn power_limit_range(&self, gpu: &DeviceUuid) -> Result<(Watts, Watts), DriverError> {
+        let watts = |milliwatts: u32| Watts(f64::from(milliwatts) / 1000.0);
+        self.limits_in_milliwatts(gpu).map(|(least, most)| (watts(least), watts(most)))
+    }
+
+    fn limits_in_milliwatts(&self, gpu: &DeviceUuid) -> Result<(u32, u32), DriverError> {
+        self.device(gpu, "nvmlDeviceGetPowerManagementLimitConstraints", |device| {
+            device.power_management_limit_constraints().map(|allowed| (allowed.min_limit, allowed.max_limit))
+        })
+    }
+
     fn power_limit(&self, gpu: &DeviceUuid) -> Result<u32, DriverError> {
         self.device(gpu, "nvmlDeviceGetPowerManagementLimit", |device| device.power_management_limit())
     }
@@ -38,9 +50,8 @@ impl PowerLimitChange {
     /// Reads the present limit of a GPU, for a change to this one or the nearest it accepts. Persist the result before it is
     /// [made](Self::make). In the end, the limit from before the earlier change is restored.
     pub fn plan(driver: &Driver, gpu: &DeviceUuid, limit: Watts, earlier: Option<&Self>) -> Result<Self, DriverError> {
-        let allowed =
-            driver.device(gpu, "nvmlDeviceGetPowerManagementLimitConstraints", |device| device.power_management_limit_constraints())?;
-        let set = ((limit.0 * 1000.0) as u32).clamp(allowed.min_limit, allowed.max_limit);
+        let (least, most) = driver.limits_in_milliwatts(gpu)?;
+        let set = ((limit.0 * 1000.0) as u32).clamp(least, most);
         let before = earlier.map_or_else(|| driver.power_limit(gpu), |earlier| Ok(earlier.before))?;
         Ok(Self { gpu: gpu.clone(), before, set })
     }

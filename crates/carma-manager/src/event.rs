@@ -121,6 +121,9 @@ pub enum JobEvent {
     Machine {
         /// What.
         text: String,
+        /// An administrator should look at it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        warning: bool,
     },
     /// An event of another version, or of another user's job: those have no body.
     #[serde(untagged)]
@@ -306,7 +309,7 @@ impl JobEvent {
             | Self::Idle { text, .. }
             | Self::Finished { text, .. }
             | Self::NotificationFailed { text }
-            | Self::Machine { text } => {
+            | Self::Machine { text, .. } => {
                 format!("{kind}: {text}")
             }
             Self::Other { body, .. } => match body["text"].as_str() {

@@ -36,6 +36,7 @@ pub mod link;
 pub mod measure;
 pub mod memory_limits;
 pub mod metrics;
+pub mod network_files;
 pub mod notification;
 pub mod notifications;
 pub mod open_files;
@@ -66,4 +67,5 @@ mod watch;
 pub mod watchdog;
 pub mod world;
 
-pub use reload::reload;
+pub use host_gpus::names_gpu;
+pub use reload::{differences, reload};

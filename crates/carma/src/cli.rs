@@ -144,10 +144,12 @@ option.\n\n\
 Examples:\n  carma config show | grep margin\n  carma config show --config new.toml")]
     Show(ShowArguments),
     /// Check a configuration file.
-    #[command(after_help = "Example:\n  carma config check carma.toml")]
+    #[command(after_help = "\
+It also checks the files of tokens, certificate and key that the file names.\n\n\
+Examples:\n  carma config check\n  carma config check carma.toml")]
     Check {
-        /// The file.
-        file: PathBuf,
+        /// The file [default: the one that `carma up` reads].
+        file: Option<PathBuf>,
     },
     /// Print the reference of all settings as Markdown tables.
     #[command(after_help = "Example:\n  carma config reference > settings.md")]
@@ -185,7 +187,7 @@ impl Cli {
             Command::Estimator(command) => estimator::run(&command, output),
             Command::Policies => policies::list(output),
             Command::Config(ConfigCommand::Show(arguments)) => configuration::show(&arguments, output),
-            Command::Config(ConfigCommand::Check { file }) => configuration::check(&file, output),
+            Command::Config(ConfigCommand::Check { file }) => configuration::check(file.as_deref(), output),
             Command::Config(ConfigCommand::Reference) => configuration::reference(output),
             Command::Config(ConfigCommand::Reload(manager)) => configuration::reload(&manager, output),
             Command::Trace(command) => trace::run(&command, output),

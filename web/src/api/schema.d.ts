@@ -1020,6 +1020,19 @@ export interface components {
             /** @description As text, one sentence each. */
             texts: string[];
         };
+        /** @description The result of draining or resuming a GPU. */
+        DrainResult: {
+            /**
+             * @description It was not in that state before.
+             * @default false
+             */
+            changed?: boolean;
+            /**
+             * @description The driver lost it: it takes no jobs until it answers again.
+             * @default false
+             */
+            lost?: boolean;
+        };
         /** @description How a job or an attempt ended. */
         Ending: {
             /** @description Two or three words: `exit code 3`, `out of memory`. */
@@ -1176,8 +1189,11 @@ export interface components {
             device: components["schemas"]["DeviceId"];
             /** @description It is drained: no new jobs. */
             drained: boolean;
+            /** @description The operator who drained it, if known. */
+            drained_by?: string | null;
             /** @description The repeated faults for which the manager drained it; unset: an operator did. */
             drained_for?: string | null;
+            drained_since?: null | components["schemas"]["UnixMillis"];
             energy?: null | components["schemas"]["Joules"];
             /** @description Number of other processes on it. */
             foreign: number;
@@ -1197,6 +1213,7 @@ export interface components {
             power?: null | components["schemas"]["Watts"];
             /** @description Memory reserved for jobs. */
             reserved: components["schemas"]["MiB"];
+            silent_for?: null | components["schemas"]["Seconds"];
             /**
              * Format: int32
              * @description Degrees Celsius.
@@ -1587,6 +1604,8 @@ export interface components {
             body: {
                 /** @description What. */
                 text: string;
+                /** @description An administrator should look at it. */
+                warning?: boolean;
             };
             /** @enum {string} */
             kind: "machine";
@@ -3518,6 +3537,7 @@ export type DeviceAnswer = components['schemas']['DeviceAnswer'];
 export type DeviceId = components['schemas']['DeviceId'];
 export type DeviceUuid = components['schemas']['DeviceUuid'];
 export type DeviceWhy = components['schemas']['DeviceWhy'];
+export type DrainResult = components['schemas']['DrainResult'];
 export type Ending = components['schemas']['Ending'];
 export type EndingClass = components['schemas']['EndingClass'];
 export type EnergyKind = components['schemas']['EnergyKind'];
@@ -4005,7 +4025,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["DrainResult"];
+                };
             };
             /** @description An error. Nothing was changed. */
             default: {
@@ -4039,7 +4061,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["DrainResult"];
+                };
             };
             /** @description An error. Nothing was changed. */
             default: {

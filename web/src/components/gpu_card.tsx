@@ -12,10 +12,14 @@ import { Sparkline } from "./sparkline";
 /** A GPU that takes no jobs. */
 export function GpuState({ gpu }: { gpu: GpuDetail }) {
   if (gpu.lost) return <Badge tone="bad">lost</Badge>;
+  if (isSilent(gpu)) return <Badge tone="bad">no answer</Badge>;
   if (gpu.drained_for) return <Badge tone="bad">drained: faults</Badge>;
   if (gpu.drained) return <Badge tone="memory">drained</Badge>;
   return null;
 }
+
+/** Whether its driver calls fail or hang. */
+export const isSilent = (gpu: GpuDetail) => gpu.silent_for !== undefined && gpu.silent_for !== null;
 
 interface CardProps {
   gpu: GpuDetail;

@@ -5,7 +5,7 @@ import type { Tone } from "./colour";
 
 export const LOADING = "Loading …";
 export const NO_MATCH = "No job matches the filters.";
-export const LOST_GPU = "The driver no longer finds this GPU. CARMA starts no jobs on it.";
+export const LOST_GPU = "The driver no longer finds this GPU. CARMA starts no jobs on it until it is back.";
 export const GPU_HOURS_HINT = "GPU-hours count each GPU of a job in full, also when jobs share it.";
 
 /** States of jobs in a list, and the words for them. */

@@ -5,7 +5,7 @@ import { post } from "../api/client";
 import type { GpuDetail, GpuTenant } from "../api/schema";
 import { Choices } from "../components/choices";
 import { ConfirmDialog } from "../components/dialog";
-import { GpuState } from "../components/gpu_card";
+import { GpuState, isSilent } from "../components/gpu_card";
 import { Ago, Fact, JobLink, Loaded, Pending } from "../components/marks";
 import { MemoryBar } from "../components/memory_bar";
 import { MemoryChart } from "../components/memory_chart";
@@ -13,7 +13,7 @@ import { PowerChart } from "../components/power_chart";
 import { StaysChart } from "../components/stays_chart";
 import { type ColumnOf, ROOMY, Table } from "../components/table";
 import { UtilisationChart } from "../components/utilisation_chart";
-import { count, deviceName, energy, memory, percent, power, UNKNOWN } from "../lib/format";
+import { count, deviceName, duration, energy, memory, percent, power, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { LOST_GPU } from "../lib/words";
 import { managerTime } from "../live/clock";
@@ -81,6 +81,9 @@ function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
         </ConfirmDialog>
       )}
       {gpu.lost && <p class="notice bad">{LOST_GPU}</p>}
+      {isSilent(gpu) && (
+        <p class="notice bad">The driver calls of this GPU have failed or hung for {duration(gpu.silent_for)}. No new job starts on it.</p>
+      )}
       <section aria-label="Figures">
         <dl class="facts">
           <Fact name="Memory">
@@ -100,6 +103,12 @@ function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
         </dl>
       </section>
       {gpu.drained_for && <p class="notice bad">The manager drained this GPU because of its faults: {gpu.drained_for}.</p>}
+      {gpu.drained && gpu.drained_since && (
+        <p class="notice">
+          {gpu.drained_by ? `${gpu.drained_by} drained this GPU ` : "This GPU was drained "}
+          <Ago at={gpu.drained_since} />.
+        </p>
+      )}
       {!gpu.lost && gpu.closed.length > 0 && <p class="notice">This GPU takes no more jobs now: {gpu.closed.join("; ")}.</p>}
     </>
   );

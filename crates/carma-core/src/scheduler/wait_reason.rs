@@ -12,6 +12,7 @@ use crate::fair_share::Account;
 use crate::job::{Dependency, HostClaim, Job, JobSpec, State};
 use crate::mapping;
 use crate::obstacle::Wording;
+use crate::obstacle::counted;
 use crate::queue::Place;
 use crate::units::{MiB, Seconds, Time, Watts};
 use crate::{JobId, RequestedMode};
@@ -269,7 +270,7 @@ impl fmt::Display for WaitReason {
             Self::Held => f.write_str("is held until it is released"),
             Self::Estimating => f.write_str("is being estimated"),
             Self::Dependencies { .. } | Self::NotBefore { .. } | Self::Behind { .. } => f.write_str(&self.text(Wording::PLAIN)),
-            Self::ArrayLimit { at_most } => write!(f, "waits: its array may run {at_most} jobs at once"),
+            Self::ArrayLimit { at_most } => write!(f, "waits: its array may run {} at once", counted(u64::from(*at_most), "job", "s")),
             Self::Quota { over } => write!(f, "waits: its user has reached a quota: {over}"),
             Self::TooLargeForHosts { claim } => {
                 write!(f, "can never start: no server with enough GPUs has a host with {claim}")

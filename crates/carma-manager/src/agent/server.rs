@@ -34,7 +34,7 @@ impl ServerGpus {
         let mut devices = Devices::default();
         if let Some(driver) = &setup.driver {
             let (found, excluded) = Devices::find(driver, &GpuConfig::default(), &mut Numbers::default())?;
-            excluded.reasons.iter().for_each(|reason| tracing::info!("{reason}"));
+            excluded.log();
             devices = found;
         }
         let links = setup.driver.as_ref().and_then(|driver| topology(driver, &devices.gpus()).ok());
@@ -63,6 +63,7 @@ impl ServerGpus {
             period,
             profiling: Options { interval: period.max(MIN_PERIOD), ..setup.world.profiling.clone() },
             controls: HashMap::new(),
+            conditions: HashMap::new(),
         };
         let take = move |sampled: Sampled| inbox.send(AgentInput::Sampled(sampled)).is_ok();
         self.sampler = Some(Sampler::start(sampling, self.devices.clone(), take)?);

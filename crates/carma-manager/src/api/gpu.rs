@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use carma_core::{AttemptId, CollocationMode, DeviceId, MiB, Obstacle, Utilisation, Watts};
+use carma_core::{AttemptId, CollocationMode, DeviceId, MiB, Obstacle, Seconds, Utilisation, Watts};
 use carma_gpu::{DeviceUuid, Throttling};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -31,6 +31,15 @@ pub struct GpuDetail {
     /// The repeated faults for which the manager drained it; unset: an operator did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drained_for: Option<String>,
+    /// The operator who drained it, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drained_by: Option<String>,
+    /// Since when it is drained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drained_since: Option<UnixMillis>,
+    /// Its driver calls fail or hang, and last succeeded so long ago. Unset: it answers, or is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_for: Option<Seconds>,
     /// Total memory.
     pub memory: MiB,
     /// Memory in use by all processes, at the last sample.
@@ -92,6 +101,16 @@ pub struct GpuTenant {
     pub energy: Option<Joules>,
     /// When it was launched.
     pub launched: UnixMillis,
+}
+
+/// The result of draining or resuming a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct DrainResult {
+    /// It was not in that state before.
+    pub changed: bool,
+    /// The driver lost it: it takes no jobs until it answers again.
+    pub lost: bool,
 }
 
 /// Which minutes of a GPU to return.

@@ -20,10 +20,10 @@ use super::events::Events;
 use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
-    ActionResult, AttemptUtilisation, ChannelTest, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline,
-    HistoryQuery, JobAction, JobDetail, JobSummary, LogQuery, MAX_ROWS, Me, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue,
-    QueueQuery, RecentQuery, RecentSamples, Reloaded, Resubmission, SampleQuery, ServerDetail, ShareRow, Shutdown, Status, Submission,
-    Submitted, UsageQuery, UserUsage, WaitQuery, WhatIf, WhatIfQuery, Why,
+    ActionResult, AttemptUtilisation, ChannelTest, ConfigurationDetail, DrainResult, EnergyQuery, EnergyReport, Forecast, GpuDetail,
+    GpuTimeline, HistoryQuery, JobAction, JobDetail, JobSummary, LogQuery, MAX_ROWS, Me, NewPool, Notification, PoolChange, PoolDetail,
+    PoolTest, Queue, QueueQuery, RecentQuery, RecentSamples, Reloaded, Resubmission, SampleQuery, ServerDetail, ShareRow, Shutdown, Status,
+    Submission, Submitted, UsageQuery, UserUsage, WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::contact::{self, Contact};
 use crate::places::Places;
@@ -225,9 +225,11 @@ impl Client {
     }
 
     /// Drains a GPU, or resumes it: `3` or `s0/gpu3/mig1`.
-    pub fn drain(&mut self, gpu: &str, drained: bool) -> Answer<()> {
+    pub fn drain(&mut self, gpu: &str, drained: bool) -> Answer<DrainResult> {
         let word = if drained { "drain" } else { "resume" };
-        self.order(&format!("/v1/gpus/{}/{word}", escaped(gpu)), None)
+        let result: Option<DrainResult> = self.call(&Method::POST, &format!("/v1/gpus/{}/{word}", escaped(gpu)), None)?;
+        // A manager of version 0.1.0 does not say.
+        Ok(result.unwrap_or(DrainResult { changed: true, lost: false }))
     }
 
     /// The servers of agents.

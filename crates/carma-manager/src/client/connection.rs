@@ -89,7 +89,7 @@ impl Connection {
                     let connector = trusting_connector()?;
                     let name = ServerName::try_from(host.clone()).map_err(|error| ClientError::Unusable(format!("{host}: {error}")))?;
                     let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(unreachable)?;
-                    Box::new(connector.connect(name, stream).await.map_err(unreachable)?)
+                    Box::new(connector.connect(name, stream).await.map_err(|error| unreachable(in_words(error)))?)
                 }
                 Address::Own(contact) => {
                     let connector = pinning_connector(&contact.certificate)?;
@@ -173,6 +173,22 @@ fn unexplained(status: StatusCode, text: &[u8]) -> Problem {
     ProblemKind::Internal.because(format!("refused with {status}: {text}"))
 }
 
+/// An error of a handshake, with what to do about it where that is known.
+fn in_words(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    let words = match () {
+        () if text.contains("CaUsedAsEndEntity") => {
+            "its certificate is one of an authority (CA:TRUE), which TLS does not accept from a server: make it with \
+             `openssl req -x509 -addext basicConstraints=critical,CA:FALSE` (docs/security.md)"
+        }
+        () if text.contains("UnknownIssuer") => {
+            "its certificate is not trusted here: CARMA_CA names a file with it, or with its authority (docs/security.md)"
+        }
+        () => return error,
+    };
+    io::Error::new(error.kind(), words)
+}
+
 /// Trusts one certificate, and no authority.
 fn pinning_connector(certificate: &str) -> Result<TlsConnector, ClientError> {
     let unusable = |why: &dyn std::fmt::Display| ClientError::Unusable(format!("cannot use the certificate of the manager: {why}"));
@@ -196,4 +212,24 @@ fn trusting_connector() -> Result<TlsConnector, ClientError> {
         return Err(unusable(&"there are none in it"));
     }
     Ok(Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_rustls::rustls::{CertificateError, Error, OtherError};
+
+    use super::*;
+
+    #[test]
+    fn errors_of_certificates_say_what_to_do() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("as webpki says it")]
+        struct CaUsedAsEndEntity;
+        let other = CertificateError::Other(OtherError(Arc::new(CaUsedAsEndEntity)));
+        let words =
+            |error: CertificateError| in_words(io::Error::new(io::ErrorKind::InvalidData, Error::InvalidCertificate(error))).to_string();
+        assert!(words(other).contains("CA:FALSE"));
+        assert!(words(CertificateError::UnknownIssuer).contains("CARMA_CA"));
+        assert!(words(CertificateError::Expired).contains("xpired"), "others stay as they are");
+    }
 }

@@ -28,22 +28,17 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Reads the text of a file, or finds all mistakes in it.
-pub(super) fn read(text: &str) -> Result<Configuration, Vec<Mistake>> {
+/// Reads the text of a file as far as possible, and finds all mistakes in it.
+pub(super) fn read(text: &str) -> (Configuration, Vec<Mistake>) {
     let mut reader = Reader { text, given: Sources::new(), mistakes: Vec::new() };
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         reader.report(&error.span().unwrap_or_default(), error.message().to_owned());
     }
-    if errors.is_empty() {
-        let configuration = reader.read(table.get_ref());
-        if reader.mistakes.is_empty() {
-            return Ok(configuration);
-        }
-    }
+    let configuration = if errors.is_empty() { reader.read(table.get_ref()) } else { Configuration::default() };
     reader.mistakes.sort();
     reader.mistakes.dedup();
-    Err(reader.mistakes)
+    (configuration, reader.mistakes)
 }
 
 struct Reader<'t> {
@@ -192,6 +187,10 @@ mod tests {
     use carma_core::Seconds;
 
     use super::*;
+
+    fn read(text: &str) -> Result<Configuration, Vec<Mistake>> {
+        Configuration::parse(text)
+    }
 
     fn mistakes(text: &str) -> Vec<String> {
         read(text).unwrap_err().iter().map(ToString::to_string).collect()

@@ -60,9 +60,15 @@ pub fn lines(path: &Path, mistakes: &[Mistake]) -> Vec<String> {
 impl Configuration {
     /// Reads the file; a file that does not exist sets nothing.
     pub fn read(path: &Path) -> Result<Self, ConfigurationError> {
+        let (configuration, mistakes) = Self::read_all(path)?;
+        if mistakes.is_empty() { Ok(configuration) } else { Err(ConfigurationError::Wrong { path: path.to_owned(), mistakes }) }
+    }
+
+    /// Reads what can be read of the file, and its mistakes.
+    pub(crate) fn read_all(path: &Path) -> Result<(Self, Vec<Mistake>), ConfigurationError> {
         match fs::read_to_string(path) {
-            Ok(text) => Self::parse(&text).map_err(|mistakes| ConfigurationError::Wrong { path: path.to_owned(), mistakes }),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Ok(text) => Ok(file::read(&text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Default::default()),
             Err(source) => Err(ConfigurationError::Unreadable { path: path.to_owned(), source }),
         }
     }
@@ -76,7 +82,8 @@ impl Configuration {
 
     /// Reads the text of a file, or finds all mistakes in it.
     pub fn parse(text: &str) -> Result<Self, Vec<Mistake>> {
-        file::read(text)
+        let (configuration, mistakes) = file::read(text);
+        if mistakes.is_empty() { Ok(configuration) } else { Err(mistakes) }
     }
 }
 

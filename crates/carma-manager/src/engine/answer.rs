@@ -31,7 +31,7 @@ impl EngineState {
             Question::Submit { owner, jobs, key, reply } => self.submit(&owner, jobs, key, reply),
             Question::Forecast { owner, jobs, reply } => self.forecast_requested(owner, jobs, reply),
             Question::Drain { device, drained, by, reply } => match self.gpus.drain(&mut self.decisions, device, drained, &by) {
-                Ok(()) => self.decisions.answer(reply, ()),
+                Ok(result) => self.decisions.answer(reply, result),
                 Err(error) => drop(reply.send(Err(refused(&error)))),
             },
             Question::Why { job, reply } => {
@@ -56,7 +56,8 @@ impl EngineState {
                 let (now, wall) = (self.decisions.now(), self.decisions.wall());
                 let over_time =
                     attempt.zip(so_far.as_ref()).map(|(attempt, so_far)| over_time(attempt, so_far, now, wall)).unwrap_or_default();
-                drop(reply.send(Ok(Unfinished { so_far, over_time, prediction: self.view().prediction_for(job) })));
+                let reserved = self.decisions.job(job).map(|job| self.view().reserved_now(job)).unwrap_or_default();
+                drop(reply.send(Ok(Unfinished { so_far, over_time, prediction: self.view().prediction_for(job), reserved })));
             }
             Question::Status { reply } => drop(reply.send(Ok(self.view().status()))),
             Question::Facts { reply } => drop(reply.send(Ok(self.view().facts()))),
@@ -76,8 +77,8 @@ impl EngineState {
         let problem = || unavailable(reason);
         match question {
             Question::Submit { reply, .. } => drop(reply.send(Err(problem()))),
-            Question::Drain { reply, .. }
-            | Question::Configure { reply, .. }
+            Question::Drain { reply, .. } => drop(reply.send(Err(problem()))),
+            Question::Configure { reply, .. }
             | Question::Notify { reply, .. }
             | Question::Cluster(ClusterQuestion::Add { reply, .. } | ClusterQuestion::Change { reply, .. }) => {
                 drop(reply.send(Err(problem())));

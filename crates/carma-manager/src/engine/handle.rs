@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use carma_core::{AttemptId, DeviceId, JobId, Settings, UserId};
 use tokio::sync::{broadcast, oneshot};
@@ -17,8 +17,8 @@ use super::question::{ClusterQuestion, Question, Unfinished};
 use super::task::Task;
 use crate::agents::AgentExecutor;
 use crate::api::{
-    ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Problem,
-    ProblemKind, Queue, QueueQuery, QuotaDetail, RecentSamples, ServerDetail, ShareRow, Shutdown, Status, Submitted, Update, Why,
+    ActionResult, ChannelTest, DrainResult, Forecast, GpuDetail, JobAction, NewPool, Notification, PoolChange, PoolDetail, PoolTest,
+    Problem, ProblemKind, Queue, QueueQuery, QuotaDetail, RecentSamples, ServerDetail, ShareRow, Shutdown, Status, Submitted, Update, Why,
 };
 use crate::cluster::PoolName;
 use crate::configuration::Sources;
@@ -42,6 +42,8 @@ pub struct Handle {
     pub(crate) heartbeats: Heartbeats,
     /// Set when the engine has started.
     pub(crate) agents: Arc<OnceLock<Arc<AgentExecutor>>>,
+    /// Keys of the file that were changed, and that need a restart.
+    pub(crate) needs_restart: Arc<Mutex<Vec<String>>>,
 }
 
 impl Handle {
@@ -67,7 +69,7 @@ impl Handle {
     }
 
     /// Drains a device, or resumes it.
-    pub async fn drain(&self, device: DeviceId, drained: bool, by: String) -> Result<(), Problem> {
+    pub async fn drain(&self, device: DeviceId, drained: bool, by: String) -> Result<DrainResult, Problem> {
         self.ask(|reply| Question::Drain { device, drained, by, reply }).await
     }
 
@@ -165,6 +167,17 @@ impl Handle {
     /// Sends a test message over all channels of a user. Returns the results.
     pub async fn try_notifications(&self, owner: Owner) -> Result<Vec<ChannelTest>, Problem> {
         self.of(owner.uid).ask(|reply| Question::TryNotifications { owner, reply }).await
+    }
+
+    /// Remembers keys that were changed and need a restart, for the status.
+    pub(crate) fn note_restart(&self, keys: Vec<String>) {
+        *self.needs_restart.lock().unwrap_or_else(PoisonError::into_inner) = keys;
+    }
+
+    /// That keys need a restart, if some do.
+    pub(crate) fn restart_needed(&self) -> Option<String> {
+        let keys = self.needs_restart.lock().unwrap_or_else(PoisonError::into_inner);
+        (!keys.is_empty()).then(|| format!("changed keys of the configuration need a restart of the manager: {}", keys.join(", ")))
     }
 
     /// Stops the manager. Answered at once.

@@ -56,7 +56,7 @@ impl Host {
         match change.filter(|_| launches) {
             None => {}
             Some(HostChange::Short(shortage)) => {
-                decisions.announce(format!("no new attempts start on this host: {shortage}"));
+                decisions.warn(format!("no new attempts start on this host: {shortage}"));
                 let _ = decisions.tell(Event::HostShort { server: LOCAL_SERVER });
             }
             Some(HostChange::Recovered) => {

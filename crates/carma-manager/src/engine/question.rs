@@ -1,11 +1,11 @@
 //! Questions to the engine, each with the channel of its answer.
 
-use carma_core::{DeviceId, JobId, Settings, UserId};
+use carma_core::{DeviceId, JobId, MiB, Settings, UserId};
 
 use super::decide::Reply;
 use crate::api::{
-    AttemptUtilisation, ChannelTest, Forecast, GpuDetail, JobPrediction, NewPool, Notification, PoolChange, PoolDetail, PoolTest, Queue,
-    QueueQuery, QuotaDetail, ServerDetail, ShareRow, Shutdown, Status, Submitted, Why,
+    AttemptUtilisation, ChannelTest, DrainResult, Forecast, GpuDetail, JobPrediction, NewPool, Notification, PoolChange, PoolDetail,
+    PoolTest, Queue, QueueQuery, QuotaDetail, ServerDetail, ShareRow, Shutdown, Status, Submitted, Why,
 };
 use crate::cluster::PoolName;
 use crate::configuration::Sources;
@@ -23,6 +23,8 @@ pub(crate) struct Unfinished {
     /// The utilisation of its GPUs by that attempt so far.
     pub(crate) over_time: Vec<AttemptUtilisation>,
     pub(crate) prediction: JobPrediction,
+    /// The memory that is reserved for it now.
+    pub(crate) reserved: Vec<(DeviceId, MiB)>,
 }
 
 /// A question to the engine.
@@ -30,7 +32,7 @@ pub(crate) struct Unfinished {
 pub(crate) enum Question {
     Submit { owner: Owner, jobs: ValidJobs, key: Option<SubmissionKey>, reply: Reply<Submitted> },
     Forecast { owner: Owner, jobs: ValidJobs, reply: Reply<Vec<Forecast>> },
-    Drain { device: DeviceId, drained: bool, by: String, reply: Reply<()> },
+    Drain { device: DeviceId, drained: bool, by: String, reply: Reply<DrainResult> },
     Why { job: JobId, reply: Reply<Why> },
     NeverRuns { owner: Owner, request: Box<JobRequest>, reply: Reply<Option<String>> },
     Queue { query: QueueQuery, reply: Reply<Queue> },

@@ -176,7 +176,7 @@ impl EngineState {
         match change.filter(|_| launches) {
             None => {}
             Some(HostChange::Short(shortage)) => {
-                self.decisions.announce(format!("no new attempts start on {server}: {shortage}"));
+                self.decisions.warn(format!("no new attempts start on {server}: {shortage}"));
                 let _ = self.decisions.tell(Event::HostShort { server });
             }
             Some(HostChange::Recovered) => {
@@ -216,7 +216,7 @@ impl EngineState {
         self.gpus.remove_remote(server);
         self.decisions.batch.changes.push(Change::ServerGone(server));
         let Some(gone) = gone else { return };
-        self.decisions.announce(format!("{server} on {} was lost: {reason}", gone.stored.node));
+        self.decisions.warn(format!("{server} on {} was lost: {reason}", gone.stored.node));
         let Some(pilot) = gone.stored.pilot else { return };
         match gone.draining.filter(|_| !gone.used) {
             // Another one would do the same.

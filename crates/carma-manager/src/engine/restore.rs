@@ -139,7 +139,7 @@ impl EngineState {
         }
         self.begin_servers(&loaded);
         for (job, reason) in loaded.unreadable {
-            self.decisions.announce(format!("{job} cannot be read from the store and is ignored: {reason}"));
+            self.decisions.warn(format!("{job} cannot be read from the store and is ignored: {reason}"));
         }
         let unestimated = self.restore_jobs(loaded.jobs)?;
         for attempt in running {
@@ -200,7 +200,7 @@ impl EngineState {
         self.decisions.prepare(Event::SharesRestored { used })?;
         self.decisions.tell(Event::JobsRestored { jobs })?;
         for device in gone {
-            self.decisions.announce(format!("{device} is gone"));
+            self.decisions.warn(format!("{device} is lost: jobs run on it, and the driver no longer lists it"));
             self.decisions.tell(Event::GpuLost { device })?;
         }
         Ok(unestimated)

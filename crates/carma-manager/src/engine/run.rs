@@ -48,6 +48,7 @@ impl Engine {
             clock: SharedClock::new(),
             heartbeats: Heartbeats::default(),
             agents: Arc::default(),
+            needs_restart: Arc::default(),
         };
         (handle, EngineInbox(inbox))
     }

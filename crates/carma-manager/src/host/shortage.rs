@@ -46,7 +46,7 @@ impl Limits {
 #[serde(rename_all = "snake_case")]
 pub enum Shortage {
     /// Memory.
-    #[error("{available} of host memory is available, less than {least}")]
+    #[error("{available} of host memory is available, {compared}", compared = compared(*available, *least))]
     Memory {
         /// What is available.
         available: MiB,
@@ -60,7 +60,7 @@ pub enum Shortage {
         waits: Fraction,
     },
     /// Space on a disk.
-    #[error("{free} is free on the disk of {folder}, less than {least}", folder = folder.display())]
+    #[error("{free} is free on the disk of {folder}, {compared}", folder = folder.display(), compared = compared(*free, *least))]
     Disk {
         /// A folder on the disk.
         folder: PathBuf,
@@ -83,6 +83,23 @@ pub enum Shortage {
         /// Cores.
         cores: u32,
     },
+}
+
+/// A size against its limit. A host that recovers is above it.
+fn compared(size: MiB, least: MiB) -> String {
+    if size < least { format!("less than {least}") } else { format!("not yet a quarter more than the limit of {least}") }
+}
+
+impl Shortage {
+    /// The same with the configured limits, not with those for recovery.
+    fn with_limit(mut self, limits: &Limits) -> Self {
+        match &mut self {
+            Self::Memory { least, .. } => *least = limits.memory,
+            Self::Disk { least, .. } => *least = limits.disk,
+            Self::Thrashing { .. } | Self::Cpu { .. } | Self::Load { .. } => {}
+        }
+        self
+    }
 }
 
 impl HostReading {
@@ -133,7 +150,8 @@ impl ShortageTracker {
     /// Takes a reading, and answers what changed. A host that was short has recovered when it has a little more than the limits.
     pub fn take(&mut self, reading: &HostReading, limits: &Limits) -> Option<HostChange> {
         let was_short = self.shortage.is_some();
-        self.shortage = if was_short { reading.shortage(&limits.relaxed()) } else { reading.shortage(limits) };
+        let recovering = || reading.shortage(&limits.relaxed()).filter(|_| was_short).map(|shortage| shortage.with_limit(limits));
+        self.shortage = reading.shortage(limits).or_else(recovering);
         match (was_short, &self.shortage) {
             (false, Some(shortage)) => Some(HostChange::Short(shortage.clone())),
             (true, None) => Some(HostChange::Recovered),
@@ -173,6 +191,19 @@ mod tests {
             Some(HostChange::Recovered) => "fine",
         };
         assert_eq!([2000, 999, 1001, 990, 1249, 1250, 1001].map(&mut seen), ["same", "short", "same", "same", "same", "fine", "same"]);
+    }
+
+    #[test]
+    fn a_host_that_recovers_names_the_configured_limit() {
+        let limits = Limits { memory: MiB(4096), ..Limits::default() };
+        let mut standing = ShortageTracker::default();
+        let mut words = |available| {
+            standing.take(&reading(available), &limits);
+            standing.shortage().map(ToString::to_string)
+        };
+        assert_eq!(words(2048).unwrap(), "2.0 GiB of host memory is available, less than 4.0 GiB");
+        assert_eq!(words(4608).unwrap(), "4.5 GiB of host memory is available, not yet a quarter more than the limit of 4.0 GiB");
+        assert_eq!(words(6000), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use carma_core::{CollocationMode, DeviceId, DeviceSpec, MiB, PowerRange, ServerId};
 use carma_gpu::profiling::Target;
-use carma_gpu::{DeviceUuid, Driver, DriverError, Gpu, mig};
+use carma_gpu::{DeviceUuid, Driver, DriverError, Gpu, LeftOut, Unfit, mig};
 use serde::{Deserialize, Serialize};
 
 use super::excluded::ExcludedGpus;
@@ -54,17 +54,31 @@ impl Devices {
     /// Asks the driver. A GPU keeps its first number when others come or go: running attempts refer to it.
     pub(crate) fn find(driver: &Driver, settings: &GpuConfig, numbers: &mut Numbers) -> Result<(Self, ExcludedGpus), DriverError> {
         let mut devices = Vec::new();
-        let inventory = driver.inventory()?;
+        let mut inventory = driver.inventory()?;
+        let listed = |list: &[String], gpu: &Gpu| list.iter().any(|name| names_gpu(name, gpu.index, &gpu.uuid));
+        let (ignored, used): (Vec<Gpu>, Vec<Gpu>) =
+            std::mem::take(&mut inventory.gpus).into_iter().partition(|gpu| listed(&settings.ignore, gpu));
+        inventory.gpus = used;
+        inventory.left_out.extend(ignored.into_iter().map(|gpu| LeftOut {
+            index: gpu.index,
+            uuid: Some(gpu.uuid),
+            name: Some(gpu.name),
+            reason: Unfit::Ignored,
+        }));
         let excluded = ExcludedGpus::of(&inventory);
         for gpu in inventory.gpus {
-            let listed = |list: &[String]| list.iter().any(|name| name == "all" || names(name, &gpu));
-            if !listed(&settings.ignore) {
-                let id = DeviceId::gpu(LOCAL_SERVER, numbers.of(&gpu.uuid, gpu.index));
-                let mode = if listed(&settings.mps) { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
-                devices.extend(with_instances(driver, gpu, id, mode)?);
-            }
+            let id = DeviceId::gpu(LOCAL_SERVER, numbers.of(&gpu.uuid, gpu.index));
+            let by_mps = listed(&settings.mps, &gpu);
+            let mode = if by_mps { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
+            devices.extend(with_instances(driver, gpu, id, mode)?);
         }
         Ok((Self::sorted(devices), excluded))
+    }
+
+    /// The same, and the devices of earlier whose GPUs do not answer now: those are lost, or hang, and may return.
+    pub(crate) fn with_missing(self, earlier: &Self, excluded: &ExcludedGpus) -> Self {
+        let missing = earlier.0.iter().filter(|device| !excluded.is_present(&device.target.unit.gpu)).cloned();
+        Self::sorted(self.0.into_iter().chain(missing).collect())
     }
 
     /// Asks the driver for one GPU with this mode; empty if it is in MIG mode without instances.
@@ -163,8 +177,9 @@ fn with_instances(driver: &Driver, gpu: Gpu, id: DeviceId, mode: CollocationMode
     Ok(devices)
 }
 
-fn names(name: &str, gpu: &Gpu) -> bool {
-    name.parse() == Ok(gpu.index) || (name.len() > 4 && gpu.uuid.as_str().starts_with(name))
+/// Whether a word of `manager.gpus.ignore` or `manager.gpus.mps` names this GPU.
+pub fn names_gpu(word: &str, index: u32, uuid: &DeviceUuid) -> bool {
+    word == "all" || word.parse() == Ok(index) || (word.len() > 4 && uuid.as_str().starts_with(word))
 }
 
 /// Which GPU has which number, kept in a file.

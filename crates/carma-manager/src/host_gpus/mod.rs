@@ -5,6 +5,7 @@ mod excluded;
 mod sample;
 mod sampler;
 
+pub use self::devices::names_gpu;
 pub(crate) use self::devices::{Device, Devices, LOCAL_SERVER, Numbers};
 pub(crate) use self::excluded::ExcludedGpus;
 pub(crate) use self::sample::GpuSample;

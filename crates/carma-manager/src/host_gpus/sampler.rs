@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use carma_core::{CollocationMode, DeviceId};
 use carma_gpu::mps::{Health, MpsControl, ServerDied, Watch};
 use carma_gpu::profiling::{Options, Profiler, Source};
-use carma_gpu::{DeviceUuid, Driver, GpuEvent, Monitor, Observation, ProcessActivity};
+use carma_gpu::{Condition, DeviceUuid, Driver, GpuEvent, Monitor, Observation, ProcessActivity};
 
 use super::devices::Devices;
 use super::sample::GpuSample;
@@ -29,6 +29,8 @@ pub(crate) struct SamplerSetup {
     pub(crate) period: Duration,
     pub(crate) profiling: Options,
     pub(crate) controls: HashMap<DeviceId, MpsControl>,
+    /// What is known of devices from an earlier sampler.
+    pub(crate) conditions: HashMap<DeviceUuid, Condition>,
 }
 
 /// A report of the sampling threads.
@@ -97,8 +99,14 @@ struct SamplerThread<'a> {
 fn run(setup: &SamplerSetup, devices: &Devices, take: &TakeReports, woken: &Receiver<()>, activity: &ActivityPeriod) {
     let targets = devices.iter().map(|device| device.target.clone()).collect();
     let profiler = Profiler::start(Arc::clone(&setup.driver), targets, setup.profiling.clone()).ok();
-    let mut sampling =
-        SamplerThread { setup, devices, profiler, monitor: Monitor::default(), mps: MpsWatch::default(), asked_activity: None };
+    let mut sampling = SamplerThread {
+        setup,
+        devices,
+        profiler,
+        monitor: Monitor::continued(setup.conditions.clone()),
+        mps: MpsWatch::default(),
+        asked_activity: None,
+    };
     let mut next = Instant::now();
     loop {
         let wanted = *activity.lock().unwrap_or_else(PoisonError::into_inner);

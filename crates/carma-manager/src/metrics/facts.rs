@@ -23,6 +23,8 @@ pub struct Facts {
     pub host: Option<HostReading>,
     /// The host is short of a resource, and no new jobs are started.
     pub host_short: bool,
+    /// GPUs that were broken when the manager started, and that it does not know.
+    pub unusable: u32,
     /// The GPUs and instances.
     pub gpus: Vec<GpuFacts>,
     /// The servers of agents.

@@ -24,13 +24,14 @@ const USED: [(Metric, Value<GpuFacts>); 9] = [
 ];
 
 /// Metrics of all devices, partitioned or not.
-const EACH: [(Metric, Value<GpuFacts>); 7] = [
+const EACH: [(Metric, Value<GpuFacts>); 8] = [
     (gauge("carma_gpu_lost", "Whether the GPU is lost."), |gpu| Some(flag(gpu.detail.lost))),
+    (gauge("carma_gpu_silent", "Whether the driver calls of the GPU fail or hang."), |gpu| Some(flag(gpu.detail.silent_for.is_some()))),
     (gauge("carma_gpu_drained", "Whether the GPU is drained."), |gpu| Some(flag(gpu.detail.drained))),
     (gauge("carma_gpu_faulty", "Whether the manager drained the GPU because of its faults."), |gpu| {
         Some(flag(gpu.detail.drained_for.is_some()))
     }),
-    (gauge("carma_gpu_look_age_seconds", "Age of the latest sample of the GPU."), |gpu| gpu.age.map(carma_core::Seconds::get)),
+    (gauge("carma_gpu_look_age_seconds", "Time since the GPU last answered."), |gpu| gpu.age.map(carma_core::Seconds::get)),
     (gauge("carma_gpu_power_watts", "Power drawn."), |gpu| gpu.detail.power.map(|power| power.0)),
     (gauge("carma_gpu_temperature_celsius", "Temperature."), |gpu| gpu.detail.temperature.map(f64::from)),
     (counter("carma_gpu_memory_errors_total", "Uncorrected memory errors since the driver was loaded."), |gpu| {

@@ -41,6 +41,8 @@ fn problems(page: &mut Page, facts: &Facts) {
         ("store_unwritable", flag(!facts.writable)),
         ("host_short", flag(facts.host_short)),
         ("gpu_lost", gpus(|gpu| gpu.detail.lost)),
+        ("gpu_silent", gpus(|gpu| gpu.detail.silent_for.is_some())),
+        ("gpu_unusable", f64::from(facts.unusable)),
         ("gpu_drained", gpus(|gpu| gpu.detail.drained)),
         (
             "memory_orphaned",

@@ -7,10 +7,10 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 
 use super::caller::Caller;
-use super::tokens::Tokens;
 use super::users::{UserKey, Users};
 use crate::api::{Problem, ProblemKind};
 use crate::configuration::ManagerConfig;
+use crate::network_files::Tokens;
 
 /// The other end of a connection.
 #[derive(Debug, Clone)]

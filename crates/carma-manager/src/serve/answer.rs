@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
@@ -46,8 +47,18 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for UrlQuery<T> {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let query = Query::from_request_parts(parts, state).await;
-        query.map(|Query(query)| Self(query)).map_err(|rejection| ProblemKind::Invalid.because(rejection.body_text()))
+        let refused = |rejection: QueryRejection| {
+            let name = form_value(parts.uri.query().unwrap_or_default(), "user").filter(|user| user.parse::<u32>().is_err());
+            let words = name.map(|name| format!("user={name}: give the number of the user (uid), as `id -u NAME` prints it"));
+            ProblemKind::Invalid.because(words.unwrap_or_else(|| rejection.body_text()))
+        };
+        query.map(|Query(query)| Self(query)).map_err(refused)
     }
+}
+
+/// The value of a key in a query.
+fn form_value<'q>(query: &'q str, key: &str) -> Option<&'q str> {
+    query.split('&').find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key).map(|(_, value)| value))
 }
 
 /// A request with a query, as most routes take it.

@@ -36,12 +36,16 @@ pub(super) fn gone(job: JobId) -> Problem {
 }
 
 /// Builds the detail. What the engine has measured so far belongs to the last attempt.
-pub(super) fn detail(history: JobHistory, Unfinished { so_far, prediction, .. }: Unfinished) -> JobDetail {
+pub(super) fn detail(history: JobHistory, Unfinished { so_far, prediction, reserved, .. }: Unfinished) -> JobDetail {
     let JobHistory { job: stored, reasons: JobReasons { held_by, cancelled, estimate }, attempts, events } = history;
     let job = stored.job;
     let mut so_far = so_far;
     let mut attempts: Vec<AttemptDetail> = attempts.into_iter().rev().map(|attempt| attempt_detail(attempt, &mut so_far)).collect();
     attempts.reverse();
+    if let Some(running) = attempts.last_mut().filter(|attempt| attempt.ended.is_none()) {
+        let now = |device| reserved.iter().find(|(other, _)| *other == device).map(|(_, reserved)| *reserved);
+        running.placement.devices.iter_mut().for_each(|granted| granted.reserved = now(granted.device).unwrap_or(granted.reserved));
+    }
     let peak = attempts.iter().flat_map(|attempt| &attempt.peaks).max().copied().unwrap_or_default();
     let outcome = job.state.outcome();
     let declared = stored.request.resources.memory.filter(|_| outcome.is_some());

@@ -6,16 +6,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::ServeError;
-use super::tokens::Tokens;
 use crate::configuration::{ManagerConfig, NetworkConfig};
+use crate::network_files::{Tokens, UnusableFile, acceptor};
 use crate::places::create_private;
 
 /// The longest socket path of the kernel.
@@ -107,7 +103,7 @@ impl NetworkListener {
         let (Some(address), Some(tokens)) = (settings.listen, settings.tokens.clone()) else { return Ok(None) };
         Tokens::check(&tokens).map_err(|reason| ServeError::File { path: tokens.clone(), reason })?;
         let tls = settings.certificate.as_deref().zip(settings.key.as_deref()).map(|(certificate, key)| acceptor(certificate, key));
-        let tls = tls.transpose()?;
+        let tls = tls.transpose().map_err(|UnusableFile { path, reason, .. }| ServeError::File { path, reason })?;
         let refused = |source| ServeError::Address { address, source };
         if tls.is_none() && !address.ip().is_loopback() {
             return Err(refused(io::Error::other("without a certificate, only this host may connect")));
@@ -131,19 +127,6 @@ impl NetworkListener {
 fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     let bound = TcpListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
     bound.map_err(|source| ServeError::Address { address, source })
-}
-
-fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, ServeError> {
-    fn unusable(path: &Path) -> impl Fn(String) -> ServeError {
-        move |reason| ServeError::File { path: path.to_owned(), reason }
-    }
-    let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let chain = chain.map_err(|error| unusable(certificate)(error.to_string()))?;
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key)(error.to_string()))?;
-    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, secret);
-    let mut config = config.map_err(|error| unusable(certificate)(error.to_string()))?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 #[cfg(test)]

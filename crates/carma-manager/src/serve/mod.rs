@@ -28,7 +28,6 @@ mod refuse;
 mod routes;
 mod stalled;
 mod timeline;
-mod tokens;
 mod users;
 mod wait;
 mod what_ifs;

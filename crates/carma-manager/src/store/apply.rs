@@ -46,9 +46,9 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         ),
         Change::UtilisationKept { utilisation, ended } => Ok(over_time::keep(connection, utilisation, *ended)?),
         Change::Tallied(Tallies(tallies)) => tallies.iter().try_for_each(|(tally, more)| to.tally(tally, *more)),
-        Change::GpuDrained(Drained { device, since, reason }) => {
-            let sql = "INSERT INTO drained (device, since, reason) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-            to.execute(sql, params![Named(device), since, reason])
+        Change::GpuDrained(Drained { device, since, cause }) => {
+            let sql = "INSERT INTO drained (device, since, reason, drained_by) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+            to.execute(sql, params![Named(device), since, cause.faults(), cause.user()])
         }
         Change::GpuResumed { device } => to.execute("DELETE FROM drained WHERE device = ?1", params![Named(device)]),
         Change::ServerChanged(server) => {

@@ -267,6 +267,34 @@ pub struct Drained {
     pub device: DeviceId,
     /// Since when.
     pub since: UnixMillis,
-    /// The faults for which the manager drained it; unset: an operator did.
-    pub reason: Option<String>,
+    /// Why.
+    pub cause: DrainCause,
+}
+
+/// Why a device is drained.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DrainCause {
+    /// The manager drained it because of these faults.
+    Faults(String),
+    /// This operator drained it.
+    User(String),
+    /// An operator drained it, under a manager that did not store who.
+    Unknown,
+}
+
+impl DrainCause {
+    /// From its stored parts.
+    pub(super) fn of(faults: Option<String>, user: Option<String>) -> Self {
+        faults.map(Self::Faults).or(user.map(Self::User)).unwrap_or(Self::Unknown)
+    }
+
+    /// The faults, if the manager drained it.
+    pub fn faults(&self) -> Option<&str> {
+        if let Self::Faults(faults) = self { Some(faults) } else { None }
+    }
+
+    /// The operator who drained it, if known.
+    pub fn user(&self) -> Option<&str> {
+        if let Self::User(user) = self { Some(user) } else { None }
+    }
 }

@@ -135,7 +135,7 @@ pub enum WriteError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The disk is full. Later writes succeed once there is space.
-    #[error("the disk is full, and {} cannot be written: free some space, or prune the history", .0.display())]
+    #[error("the disk is full, and {} cannot be written: free some space on this disk", .0.display())]
     Full(PathBuf),
     /// It is no longer writable.
     #[error("{} cannot be written: check how its file system is mounted", .0.display())]

@@ -22,7 +22,9 @@ fn log_event(new: &NewEvent) {
         _ => None,
     };
     let (event, text) = (new.event.kind(), new.event.text());
-    if let Some(place) = new.array {
+    if matches!(new.event, JobEvent::Machine { warning: true, .. }) {
+        tracing::warn!(event, "{text}");
+    } else if let Some(place) = new.array {
         tracing::info!(job = %place, attempt, event, "{text}");
     } else {
         tracing::info!(job = new.job.map(|job| job.0), attempt, event, "{text}");

@@ -39,7 +39,7 @@ pub use crate::rows::{ArraySummary, EnergyKind, EnergyOf, EnergySum, GpuStay, Jo
 pub use crate::samples::{AttemptUtilisation, MemoryStep, MinuteMean};
 pub use crate::units::{Joules, UnixMillis, UnixMinute};
 pub use backup::{BackupError, Copied, Restored, back_up, restore};
-pub use change::{AttemptEnd, Change, Drained, KeyedSubmission, MachineChange, Measured, StoredArray, StoredJob};
+pub use change::{AttemptEnd, Change, DrainCause, Drained, KeyedSubmission, MachineChange, Measured, StoredArray, StoredJob};
 pub use error::{Refusal, StoreError, WriteError};
 pub use holder::{Holder, HostIdentity, LeaseTiming};
 pub use journal::{JOURNAL_VARIABLE, Journal};

@@ -34,6 +34,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/16.sql"),
     include_str!("migrations/17.sql"),
     include_str!("migrations/18.sql"),
+    include_str!("migrations/19.sql"),
 ];
 /// The newest version.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;

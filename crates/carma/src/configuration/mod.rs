@@ -12,6 +12,7 @@ use carma_manager::api::{ConfigurationDetail, Reloaded};
 use carma_manager::client::Client;
 use carma_manager::client::ClientError;
 use carma_manager::configuration::{AccountNames, Configuration, ManagerSettings, Source, Sources, lines, sources};
+use carma_manager::network_files::read_with_files;
 use carma_manager::places::Places;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -147,9 +148,15 @@ pub(crate) fn reference(output: &mut impl Write) -> Result<()> {
     Ok(write!(output, "{}", reference::tables()?)?)
 }
 
-/// Checks a file: reports all mistakes, and all users and groups unknown on this host.
-pub(crate) fn check(file: &Path, output: &mut impl Write) -> Result<()> {
-    let warnings = lines(file, &read(file)?.warnings);
+/// Checks a file, or that of the manager: reports all mistakes, and all users and groups unknown on this host.
+pub(crate) fn check(file: Option<&Path>, output: &mut impl Write) -> Result<()> {
+    let own = Places::own().configuration;
+    if file.is_none() && !own.exists() {
+        return Ok(writeln!(output, "there is no {}: all keys have their defaults", own.display())?);
+    }
+    let file = file.unwrap_or(&own);
+    ensure!(file.exists(), "there is not a file {}", file.display());
+    let warnings = lines(file, &read_with_files(file)?.warnings);
     ensure!(warnings.is_empty(), "{}", warnings.join("\n"));
     Ok(writeln!(output, "{} is fine", file.display())?)
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use carma_format::count;
 use carma_manager::api::ConfigurationDetail;
 use carma_manager::configuration::{Configuration, ConfigurationError, Mistake, Source};
+use carma_manager::differences;
+use carma_manager::network_files::UnusableFile;
 
 use super::contradictions::{HostSize, contradictions};
 use super::findings::{Finding, Health, finding};
@@ -17,6 +19,8 @@ pub(super) struct ConfigurationFile {
     pub(super) read: Result<Configuration, ConfigurationError>,
     /// The configuration in force, if a manager runs.
     pub(super) in_force: Option<ConfigurationDetail>,
+    /// Files that it names and that a manager could not use.
+    pub(super) unusable: Vec<UnusableFile>,
 }
 
 /// All findings about the file.
@@ -38,22 +42,50 @@ pub(super) fn findings(file: &ConfigurationFile, host: &HostSize) -> Vec<Finding
     } else {
         finding(Health::Ok, format!("there is no {path}: all keys have their defaults"), None)
     }];
-    let unknown =
-        |warning: &Mistake| finding(Health::Warning, format!("{path}:{warning}"), Some("correct the name, then carma config reload"));
+    let unknown = |warning: &Mistake| {
+        let own = configuration.given.iter().any(|(key, source)| key.starts_with("manager.") && *source == Source::Line(warning.line));
+        let then = if own { "restart the manager" } else { "carma config reload" };
+        finding(Health::Warning, format!("{path}:{warning}"), Some(&format!("correct the name, then {then}")))
+    };
     all.extend(configuration.warnings.iter().map(unknown));
+    all.extend(file.unusable.iter().map(about_file));
     if let Ok(rules) = configuration.rules.check() {
         all.extend(contradictions(&rules, &configuration.manager, host));
     }
-    all.extend(file.in_force.as_ref().and_then(|in_force| about_reload(file, configuration, in_force)));
+    if let Some(in_force) = file.in_force.as_ref().filter(|in_force| in_force.file == file.path) {
+        all.extend(about_reload(file, configuration, in_force));
+        all.extend(about_restart(configuration, in_force));
+    }
     all
+}
+
+/// A file with which the manager would not start.
+fn about_file(UnusableFile { key, path, reason }: &UnusableFile) -> Finding {
+    let says = format!("{key}: {} cannot be used: {reason}", path.display());
+    finding(Health::Error, says, Some("correct it: until then the manager does not start again"))
 }
 
 /// Whether the manager knows what is in the file now.
 fn about_reload(file: &ConfigurationFile, configuration: &Configuration, in_force: &ConfigurationDetail) -> Option<Finding> {
-    let changed = if in_force.file == file.path { in_force.written != configuration.rules } else { return None };
-    changed.then(|| {
+    (in_force.written != configuration.rules).then(|| {
         let says = format!("{} was changed after the manager read it", file.path.display());
         finding(Health::Warning, says, Some("carma config reload"))
+    })
+}
+
+/// Keys of the manager itself that differ from those in force.
+fn about_restart(configuration: &Configuration, in_force: &ConfigurationDetail) -> Option<Finding> {
+    let mut keys = differences(&in_force.manager, &(&configuration.manager).into());
+    // Only operators see the paths of tokens and keys.
+    let hidden = in_force.manager.network.as_ref().is_none_or(|network| network.tokens.is_none());
+    keys.retain(|key| !hidden || !["tokens", "certificate", "key"].iter().any(|name| *key == format!("manager.network.{name}")));
+    (!keys.is_empty()).then(|| {
+        let says = format!("changed keys wait for a restart of the manager: {}", keys.join(", "));
+        finding(
+            Health::Warning,
+            says,
+            Some("restart the manager: jobs continue (systemctl restart carma, or carma down and carma up --detach)"),
+        )
     })
 }
 
@@ -64,7 +96,7 @@ mod tests {
     fn about(text: &str, exists: bool) -> Vec<(Health, String)> {
         let path = PathBuf::from("/etc/carma/carma.toml");
         let read = Configuration::parse(text).map_err(|mistakes| ConfigurationError::Wrong { path: path.clone(), mistakes });
-        let file = ConfigurationFile { path, exists, read, in_force: None };
+        let file = ConfigurationFile { path, exists, read, in_force: None, unusable: Vec::new() };
         findings(&file, &HostSize::default()).into_iter().map(|finding| (finding.health, finding.says)).collect()
     }
 
@@ -80,6 +112,19 @@ mod tests {
         let [found] = about("[queue]\nfair_shair = true\n", true).try_into().unwrap();
         assert_eq!(found.0, Health::Error);
         assert_eq!(found.1, "/etc/carma/carma.toml:2: unknown key queue.fair_shair: did you mean queue.fair_share?");
+    }
+
+    #[test]
+    fn an_unknown_group_of_operators_needs_a_restart() {
+        let path = PathBuf::from("/etc/carma/carma.toml");
+        let read = Configuration::parse("[manager]\noperators = \"no-such-group\"\n[[quotas.users]]\nuid = 4294000000\n");
+        let read = read.map_err(|mistakes| ConfigurationError::Wrong { path: path.clone(), mistakes });
+        let unusable = vec![UnusableFile { key: "manager.network.key", path: path.clone(), reason: "it is gone".to_owned() }];
+        let file = ConfigurationFile { path, exists: true, read, in_force: None, unusable };
+        let all = findings(&file, &HostSize::default());
+        let fixes: Vec<&str> = all.iter().filter_map(|finding| finding.fix.as_deref()).collect();
+        assert_eq!(fixes[..2], ["correct the name, then restart the manager", "correct the name, then carma config reload"]);
+        assert_eq!((all[3].health, all[3].says.ends_with("it is gone")), (Health::Error, true), "{all:?}");
     }
 
     #[test]

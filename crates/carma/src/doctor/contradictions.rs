@@ -1,22 +1,46 @@
 //! Values of the configuration that are allowed one by one, but make no sense together or on this host. Pure.
 
-use carma_core::{Config, MiB, Seconds};
+use carma_core::{Config, MiB, Seconds, Watts};
+use carma_format::count;
+use carma_gpu::DeviceUuid;
 use carma_manager::configuration::ManagerConfig;
+use carma_manager::names_gpu;
 
 use super::findings::{Finding, Health, finding};
 
 /// The size of this host, as far as it is known.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct HostSize {
     /// Memory of the host.
     pub(super) memory: Option<MiB>,
-    /// Memory of its largest GPU.
-    pub(super) gpu_memory: Option<MiB>,
+    /// Its GPUs; none where they are not known.
+    pub(super) gpus: Vec<HostGpu>,
+}
+
+/// A GPU of this host.
+#[derive(Debug, Clone)]
+pub(crate) struct HostGpu {
+    /// The driver's number of it.
+    pub(crate) index: u32,
+    pub(crate) uuid: DeviceUuid,
+    pub(crate) memory: MiB,
+    /// Its power without jobs.
+    pub(crate) idle: Option<Watts>,
+    /// The least and the most power limit that it accepts.
+    pub(crate) power_limits: Option<(Watts, Watts)>,
+}
+
+impl HostGpu {
+    fn is_in(&self, words: &[String]) -> bool {
+        words.iter().any(|word| names_gpu(word, self.index, &self.uuid))
+    }
 }
 
 /// Every contradiction.
 pub(super) fn contradictions(rules: &Config, manager: &ManagerConfig, host: &HostSize) -> Vec<Finding> {
-    [
+    let used: Vec<&HostGpu> = host.gpus.iter().filter(|gpu| !gpu.is_in(&manager.gpus.ignore)).collect();
+    let names = [("ignore", &manager.gpus.ignore), ("mps", &manager.gpus.mps)];
+    let one_by_one = [
         shares_without_fair_share(rules),
         jobs_above_quotas(rules, manager),
         logs_above_the_user_limit(manager),
@@ -24,11 +48,13 @@ pub(super) fn contradictions(rules: &Config, manager: &ManagerConfig, host: &Hos
         samples_too_rare(rules, manager),
         time_slices_longer_than_jobs(rules, manager),
         host_memory_never_free(manager, host),
-        floor_above_every_gpu(rules, host),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+        floor_above_every_gpu(rules, &used),
+        budget_below_idle(rules, &used),
+        cap_out_of_range(rules, &used),
+        ignored(manager, host),
+    ];
+    let unknown = names.into_iter().flat_map(|(key, words)| unknown_gpus(key, words, &host.gpus));
+    one_by_one.into_iter().flatten().chain(unknown).collect()
 }
 
 fn warning(says: String, fix: &str) -> Finding {
@@ -89,8 +115,47 @@ fn host_memory_never_free(manager: &ManagerConfig, host: &HostSize) -> Option<Fi
     (least >= total).then(|| finding(Health::Error, says(), Some("lower manager.host.memory")))
 }
 
-fn floor_above_every_gpu(rules: &Config, host: &HostSize) -> Option<Finding> {
-    let (largest, floor) = (host.gpu_memory?, rules.admission.floor);
+/// A power budget that idle GPUs exceed.
+fn budget_below_idle(rules: &Config, gpus: &[&HostGpu]) -> Option<Finding> {
+    let budget = rules.power.budget?;
+    let idle = Watts(gpus.iter().filter_map(|gpu| gpu.idle).map(|idle| idle.0).sum());
+    let says = || {
+        let gpus = count(gpus.len(), "idle GPU");
+        format!("power.budget ({budget}) is not above what {gpus} of this server draw ({idle}, estimated): no job with a GPU ever starts")
+    };
+    (idle >= budget).then(|| finding(Health::Error, says(), Some("raise power.budget, then carma config reload")))
+}
+
+/// A power limit that the GPUs do not accept.
+fn cap_out_of_range(rules: &Config, gpus: &[&HostGpu]) -> Option<Finding> {
+    let cap = rules.power.cap?;
+    let limits = gpus.iter().filter_map(|gpu| gpu.power_limits);
+    let (least, most) = limits.reduce(|one, other| (Watts(one.0.0.min(other.0.0)), Watts(one.1.0.max(other.1.0))))?;
+    let says = |set: Watts| format!("power.cap ({cap}) is not a limit that the GPUs accept ({least} to {most}): they get {set}");
+    let fix = "give a limit in this range";
+    let set = if cap.0 < least.0 { least } else { most };
+    (cap.0 < least.0 || cap.0 > most.0).then(|| warning(says(set), fix))
+}
+
+/// Which GPUs are left alone.
+fn ignored(manager: &ManagerConfig, host: &HostSize) -> Option<Finding> {
+    let numbers: Vec<String> = host.gpus.iter().filter(|gpu| gpu.is_in(&manager.gpus.ignore)).map(|gpu| gpu.index.to_string()).collect();
+    let what = if numbers.len() == 1 { "GPU" } else { "GPUs" };
+    (!numbers.is_empty()).then(|| finding(Health::Note, format!("manager.gpus.ignore: {what} {} ignored", numbers.join(", ")), None))
+}
+
+/// Words for GPUs that this server does not have.
+fn unknown_gpus<'a>(key: &'a str, words: &'a [String], gpus: &'a [HostGpu]) -> impl Iterator<Item = Finding> {
+    let is_known = move |word: &str| word == "all" || gpus.iter().any(|gpu| names_gpu(word, gpu.index, &gpu.uuid));
+    let unknown = words.iter().filter(move |word| !gpus.is_empty() && !is_known(word));
+    unknown.map(move |word| {
+        let says = format!("manager.gpus.{key} names {word:?}, and no GPU of this server has this number or UUID");
+        warning(says, "carma gpus shows the numbers and UUIDs; correct it, then restart the manager")
+    })
+}
+
+fn floor_above_every_gpu(rules: &Config, gpus: &[&HostGpu]) -> Option<Finding> {
+    let (largest, floor) = (gpus.iter().map(|gpu| gpu.memory).max()?, rules.admission.floor);
     let needed = floor + rules.admission.guard_of(largest);
     let says = || {
         format!("admission.floor and guard ({needed}) are more than the largest GPU has ({largest}): jobs without an estimate never start")
@@ -106,7 +171,14 @@ mod tests {
 
     fn found(text: &str) -> Vec<String> {
         let read = Configuration::parse(text).unwrap();
-        let host = HostSize { memory: Some(MiB(64_000)), gpu_memory: Some(MiB(24_000)) };
+        let gpu = |index: u32| HostGpu {
+            index,
+            uuid: format!("GPU-{index}abc").parse().unwrap(),
+            memory: MiB(24_000),
+            idle: Some(Watts(52.0)),
+            power_limits: Some((Watts(100.0), Watts(400.0))),
+        };
+        let host = HostSize { memory: Some(MiB(64_000)), gpus: vec![gpu(0), gpu(1)] };
         contradictions(&read.rules.check().unwrap(), &read.manager, &host).into_iter().map(|finding| finding.says).collect()
     }
 
@@ -114,6 +186,14 @@ mod tests {
     fn the_defaults_contradict_nothing() {
         assert_eq!(found(""), <[String; 0]>::default());
         assert_eq!(found("[queue]\nfair_share = true\nshares = [{ uid = 0, share = 2 }]\n"), <[String; 0]>::default());
+    }
+
+    #[test]
+    fn power_and_names_of_gpus_must_suit_the_server() {
+        let text = "[power]\nbudget = 100\ncap = 20\n[manager.gpus]\nignore = [\"17\", \"GPU-nonsense\"]\nmps = [\"9\", \"all\"]\n";
+        insta::assert_snapshot!(found(text).join("\n"));
+        assert_eq!(found("[power]\nbudget = 105\ncap = 100\n[manager.gpus]\nmps = [\"GPU-1a\", \"0\"]\n"), <[String; 0]>::default());
+        assert_eq!(found("[manager.gpus]\nignore = [\"0\"]\n[power]\nbudget = 60\n"), ["manager.gpus.ignore: GPU 0 ignored"]);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use carma_manager::memory_limits::CannotLimit;
 use carma_manager::supervise::Enforced;
 use serde::Serialize;
 
+use super::contradictions::HostGpu;
+
 use crate::gpus::World;
 
 /// Facts about a machine.
@@ -31,6 +33,8 @@ pub(crate) struct Facts {
     pub(crate) warnings: Vec<String>,
     /// Limits of jobs that the kernel enforces.
     pub(crate) enforced: Enforced,
+    /// Its GPUs, as the configuration must suit them.
+    pub(crate) gpus: Vec<HostGpu>,
 }
 
 /// Severity of a finding.
@@ -116,6 +120,12 @@ fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
         _ => finding(Health::Ok, kinds(&inventory.gpus), None),
     }];
     all.extend(inventory.exclusions().into_iter().map(|exclusion| finding(Health::Note, exclusion, None)));
+    all.extend(
+        inventory
+            .failures()
+            .into_iter()
+            .map(|failure| finding(Health::Warning, failure, Some("nvidia-smi -r resets a GPU; dmesg shows what the driver says"))),
+    );
     let without_persistence = inventory.gpus.iter().filter(|gpu| gpu.persistence == Some(false)).count();
     if without_persistence > 0 {
         let says =
@@ -240,6 +250,7 @@ mod tests {
             root: false,
             warnings: Vec::new(),
             enforced: Enforced::default(),
+            gpus: Vec::new(),
         }
     }
 
@@ -264,6 +275,7 @@ mod tests {
             root: true,
             enforced: Enforced { memory: true, cpus: true, processes: true, gpus: true, groups: Some(GroupVersion::Two) },
             warnings: Vec::new(),
+            gpus: Vec::new(),
         };
         assert!(lines(&without(0))[0].starts_with("Note: this machine has no NVIDIA GPU (there is no NVIDIA driver)"));
         assert!(lines(&without(2))[0].starts_with("Error: 2 NVIDIA cards are present, but their driver does not work"));
@@ -308,7 +320,10 @@ mod tests {
         }
         let lines = lines(&facts);
         assert!(lines[0].starts_with("Error: driver 470.82.01 is too old") && lines[0].ends_with("-> install driver 510 or later"));
-        assert!(lines.contains(&"Note: GPU 1 is not used: fell off the bus or needs a reset".to_owned()));
+        assert!(
+            lines.iter().any(|line| line.starts_with("Warning: GPU 1 is not used: fell off the bus or needs a reset -> ")),
+            "{lines:?}"
+        );
         // With one source of counters, missing other sources are not worth a line.
         assert!(!lines.iter().any(|line| line.contains("gpm")));
     }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use carma_format::duration;
+use carma_core::ServerId;
+use carma_format::{duration, quoted};
+use carma_manager::api::GpuDetail;
 
 use super::findings::{Finding, Health, finding};
 
@@ -18,7 +20,7 @@ pub(super) enum Manager {
     /// It answers.
     Runs(Running),
     /// Nothing listens at these sockets. A manager that was killed leaves its socket.
-    Absent { sockets: Vec<PathBuf>, left_socket: Option<PathBuf> },
+    Absent { sockets: Vec<PathBuf>, left_socket: Option<PathBuf>, state: Option<PathBuf> },
     /// It cannot be used.
     Unusable { error: String },
 }
@@ -39,19 +41,25 @@ pub(super) struct Running {
     pub(super) observes: bool,
     pub(super) draining: bool,
     pub(super) problems: Vec<String>,
+    /// Its GPUs, if it answered.
+    pub(super) gpus: Vec<GpuDetail>,
 }
 
 /// All findings about the manager, as this version of the program sees it.
 pub(super) fn findings(manager: &Manager, own_version: &str) -> Vec<Finding> {
     match manager {
         Manager::Runs(running) => about_running(running, own_version),
-        Manager::Absent { sockets, left_socket } => {
+        Manager::Absent { sockets, left_socket, state } => {
             let places: Vec<String> = sockets.iter().map(|socket| socket.display().to_string()).collect();
             let says = match left_socket {
                 Some(socket) => format!("no manager runs; one that was killed left {}. Its jobs continue", socket.display()),
                 None => format!("no manager runs: nothing listens at {}", places.join(" or ")),
             };
-            vec![finding(Health::Warning, says, Some("carma up --detach, or sudo carma service install to start it at every boot"))]
+            let fix = match state {
+                Some(state) => format!("carma up --detach --state {}", quoted(&state.display().to_string())),
+                None => "carma up --detach, or sudo carma service install to start it at every boot".to_owned(),
+            };
+            vec![finding(Health::Warning, says, Some(&fix))]
         }
         Manager::Unusable { error } => vec![finding(Health::Error, format!("the manager cannot be used: {error}"), None)],
     }
@@ -76,10 +84,30 @@ fn about_running(running: &Running, own_version: &str) -> Vec<Finding> {
     if running.draining {
         all.push(finding(Health::Note, "the manager drains: it starts no more jobs, and ends with the last one", None));
     }
-    all.extend(
-        running.problems.iter().map(|trouble| finding(Health::Warning, trouble.as_str(), Some("carma status shows the last errors"))),
-    );
+    all.extend(running.problems.iter().map(|problem| finding(Health::Warning, problem.as_str(), Some(&remedy(problem, &running.gpus)))));
     all
+}
+
+/// What to do about a problem. Those of a GPU begin with its name.
+fn remedy(problem: &str, gpus: &[GpuDetail]) -> String {
+    let of_gpu = |gpu: &&GpuDetail| problem.strip_prefix(&gpu.device.to_string()).is_some_and(|rest| rest.starts_with(' '));
+    let Some(gpu) = gpus.iter().find(of_gpu) else { return "carma status shows the last errors".to_owned() };
+    let name =
+        if gpu.device.server() == ServerId(0) { gpu.device.label().trim_start_matches("gpu").to_owned() } else { gpu.device.to_string() };
+    if gpu.lost {
+        let resume = if gpu.drained {
+            format!("then carma resume {name}")
+        } else {
+            format!("carma drain {name} before that keeps jobs away until carma resume {name}")
+        };
+        format!(
+            "reset it (nvidia-smi -r) or restart the host: it is used again when it answers; {resume}. A removed GPU is forgotten when the manager restarts"
+        )
+    } else if gpu.drained && problem.contains("drained") {
+        format!("carma resume {name}, when it may take jobs again")
+    } else {
+        format!("dmesg shows what the driver says; no job starts on it. Restart the host if it goes on, and carma drain {name} before")
+    }
 }
 
 const RESTART: &str = "restart the manager: jobs continue (systemctl restart carma, or carma down and carma up --detach)";
@@ -108,7 +136,10 @@ fn about_samples(age: Duration) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use carma_core::DeviceId;
+
     use super::*;
+    use crate::what_if::sample_gpu;
 
     fn running() -> Running {
         Running {
@@ -122,6 +153,7 @@ mod tests {
             observes: false,
             draining: false,
             problems: Vec::new(),
+            gpus: Vec::new(),
         }
     }
 
@@ -153,9 +185,23 @@ mod tests {
     }
 
     #[test]
+    fn remedies_of_lost_and_drained_gpus_name_the_command() {
+        let gpu = |number: u16| GpuDetail { device: DeviceId::gpu(ServerId(0), number), ..sample_gpu(number, "NVIDIA A100-SXM4-40GB") };
+        let gpus = vec![GpuDetail { lost: true, ..gpu(3) }, GpuDetail { drained: true, ..gpu(2) }, gpu(1)];
+        let problems = ["s0/gpu3 is lost", "s0/gpu2 was drained by root 5 s ago", "s0/gpu1 has not answered for 5 s", "short"];
+        let problems = problems.map(str::to_owned).to_vec();
+        let all = findings(&Manager::Runs(Running { problems, gpus, ..running() }), "0.2.0");
+        let fixes: Vec<String> = all.iter().rev().take(4).rev().map(|finding| finding.fix.clone().unwrap()).collect();
+        assert!(fixes[0].contains("carma resume 3") && fixes[1].contains("carma resume 2"), "{fixes:?}");
+        assert!(fixes[2].contains("carma drain 1") && fixes[3].contains("carma status"), "{fixes:?}");
+    }
+
+    #[test]
     fn a_manager_that_was_killed_left_its_socket() {
         let sockets = vec![PathBuf::from("/run/carma/carma.sock")];
-        let absent = |left_socket| findings(&Manager::Absent { sockets: sockets.clone(), left_socket }, "0.2.0").remove(0);
+        let absent = |left_socket| findings(&Manager::Absent { sockets: sockets.clone(), left_socket, state: None }, "0.2.0").remove(0);
+        let other = Manager::Absent { sockets: sockets.clone(), left_socket: None, state: Some("/tmp/a b".into()) };
+        assert_eq!(findings(&other, "0.2.0")[0].fix.as_deref(), Some("carma up --detach --state '/tmp/a b'"));
         assert_eq!(absent(None).says, "no manager runs: nothing listens at /run/carma/carma.sock");
         let killed = absent(Some(sockets[0].clone()));
         assert!(killed.health == Health::Warning && killed.says.contains("was killed left /run/carma/carma.sock"), "{killed:?}");

@@ -24,11 +24,13 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::Result;
+use carma_core::PowerRange;
 use carma_gpu::mps::knows_version_3;
 use carma_gpu::profiling::{Profiler, SourceReport, SourceState, Target};
-use carma_gpu::{Driver, Inventory, find_program};
+use carma_gpu::{Driver, Gpu, Inventory, find_program};
 use carma_manager::supervise::{Enforced, enforceable};
 use clap::Args;
+use contradictions::HostGpu;
 use findings::{Facts, Finding, Health, findings};
 use serde::Serialize;
 
@@ -121,8 +123,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<Exit
 /// All findings, by area.
 fn areas(state: Option<&Path>) -> Vec<(Area, Vec<Finding>)> {
     let facts = gather();
-    let largest = facts.driver.as_ref().ok().and_then(|(_, inventory)| inventory.gpus.iter().map(|gpu| gpu.memory).max());
-    let probe = probe::probe(state, largest, facts.enforced);
+    let probe = probe::probe(state, facts.gpus.clone(), facts.enforced);
     let least = probe.settings.host.disk;
     vec![
         (Area::Gpus, findings(&facts)),
@@ -178,8 +179,9 @@ fn gather() -> Facts {
             let mps_version_3 = mps.as_deref().is_some_and(knows_version_3);
             let limits_memory = inventory.gpus.first().is_some_and(|gpu| driver.limits_memory(&gpu.uuid));
             let warnings = driver.limits().allocation.warnings(&inventory);
+            let gpus = inventory.gpus.iter().map(|gpu| host_gpu(&driver, gpu)).collect();
             let sources = sources(driver, &inventory, &world);
-            Facts { sources, driver: Ok((world, inventory)), cards, mps, mps_version_3, limits_memory, root, warnings, enforced }
+            Facts { sources, driver: Ok((world, inventory)), cards, mps, mps_version_3, limits_memory, root, warnings, enforced, gpus }
         }
         Err(error) => without_driver(error.to_string(), cards, root, enforced),
     }
@@ -187,7 +189,30 @@ fn gather() -> Facts {
 
 fn without_driver(why: String, cards: usize, root: bool, enforced: Enforced) -> Facts {
     let (sources, warnings) = (Vec::new(), Vec::new());
-    Facts { driver: Err(why), cards, sources, mps: None, mps_version_3: false, limits_memory: false, root, warnings, enforced }
+    Facts {
+        driver: Err(why),
+        cards,
+        sources,
+        mps: None,
+        mps_version_3: false,
+        limits_memory: false,
+        root,
+        warnings,
+        enforced,
+        gpus: Vec::new(),
+    }
+}
+
+/// What the configuration must suit.
+fn host_gpu(driver: &Driver, gpu: &Gpu) -> HostGpu {
+    let limit = driver.default_power_limit(&gpu.uuid).ok().flatten();
+    HostGpu {
+        index: gpu.index,
+        uuid: gpu.uuid.clone(),
+        memory: gpu.memory,
+        idle: limit.map(|limit| PowerRange::up_to(limit).idle),
+        power_limits: driver.power_limit_range(&gpu.uuid).ok(),
+    }
 }
 
 /// Sources of counters, after every source had time to deliver some.

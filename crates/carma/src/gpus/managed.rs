@@ -14,12 +14,20 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 #[derive(Debug, Default)]
 pub(super) struct ManagedGpus {
     /// A question without an answer.
-    asked: Option<Receiver<Vec<GpuDetail>>>,
+    asked: Option<Receiver<Known>>,
+}
+
+/// What the manager knows of GPUs.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) gpus: Vec<GpuDetail>,
+    /// The GPUs of its host that it leaves alone, by number or UUID.
+    pub(super) ignored: Vec<String>,
 }
 
 impl ManagedGpus {
     /// All GPUs of the manager. None without a manager, and where it does not answer in time.
-    pub(super) fn ask(&mut self) -> Vec<GpuDetail> {
+    pub(super) fn ask(&mut self) -> Known {
         let answer = self.asked.take().unwrap_or_else(|| {
             let (answer, answers) = channel();
             // Without a thread there is no answer.
@@ -27,18 +35,21 @@ impl ManagedGpus {
             answers
         });
         match answer.recv_timeout(TIMEOUT) {
-            Ok(gpus) => gpus,
+            Ok(known) => known,
             Err(RecvTimeoutError::Timeout) => {
                 self.asked = Some(answer);
-                Vec::new()
+                Known::default()
             }
-            Err(RecvTimeoutError::Disconnected) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => Known::default(),
         }
     }
 }
 
-fn listed() -> Vec<GpuDetail> {
-    Client::connect(None).and_then(|mut client| client.gpus()).unwrap_or_default()
+fn listed() -> Known {
+    let Ok(mut client) = Client::connect(None) else { return Known::default() };
+    let gpus = client.gpus().unwrap_or_default();
+    let settings = client.configuration().ok().and_then(|configuration| configuration.manager.gpus);
+    Known { gpus, ignored: settings.and_then(|settings| settings.ignore).unwrap_or_default() }
 }
 
 /// Whether a GPU is in another server.

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let mut view = match local(arguments) {
         Ok(view) => Some(view),
         // A login node has no GPUs of its own.
-        Err(error) if !managed.ask().iter().any(is_remote) => return Err(error),
+        Err(error) if !managed.ask().gpus.iter().any(is_remote) => return Err(error),
         Err(_) => None,
     };
     let mut checked = Instant::now();

@@ -6,7 +6,7 @@ use carma_core::{Metric, ServerId};
 use carma_format::{fitted, printable, shortened};
 use carma_manager::api::{GpuDetail, GpuTenant};
 
-use super::report::drained;
+use super::report::{drained, silent};
 use super::table::{Columns, gibibytes, limits, short, throttled};
 
 pub(super) fn write(gpus: &[GpuDetail], output: &mut impl Write) -> io::Result<()> {
@@ -43,7 +43,7 @@ fn write_gpu(gpu: &GpuDetail, columns: &Columns, output: &mut impl Write) -> io:
         writeln!(output, "{}", fitted(&tenant_line(tenant)))?;
     }
     let others = (gpu.foreign > 0).then(|| format!("{} processes of others", gpu.foreign));
-    let notes = [gpu.lost.then(|| "the driver lost it".to_owned()), drained(gpu), throttled(&gpu.throttling), others];
+    let notes = [gpu.lost.then(|| "the driver lost it".to_owned()), silent(gpu), drained(gpu), throttled(&gpu.throttling), others];
     notes.into_iter().flatten().try_for_each(|note| writeln!(output, "{}", fitted(&format!("     ! {note}"))))
 }
 

@@ -9,9 +9,10 @@ use carma_gpu::mig::{Instance, ProfileName};
 use carma_gpu::profiling::{Counters, Source};
 use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, Throttling, ownership, process_started};
 use carma_manager::api::{GpuDetail, GpuTenant};
+use carma_manager::names_gpu;
 use serde::Serialize;
 
-use super::managed::is_remote;
+use super::managed::{Known, is_remote};
 
 /// All GPUs at one moment: the output of `--json`.
 #[derive(Debug, Default, Serialize)]
@@ -39,10 +40,12 @@ pub(crate) struct Report {
 impl Report {
     /// Adds what the manager knows: limited jobs and drained GPUs of this host, and GPUs of other servers. An agent may run on this host: its GPUs
     /// are listed already.
-    pub(super) fn add_managed(&mut self, gpus: Vec<GpuDetail>) {
+    pub(super) fn add_managed(&mut self, Known { gpus, ignored }: Known) {
         for local in &mut self.gpus {
             let tenants = gpus.iter().filter(|gpu| gpu.uuid == local.gpu.uuid).flat_map(|gpu| &gpu.tenants);
             local.limited = tenants.filter(|tenant| tenant.limit.is_some()).cloned().collect();
+            let is_ignored = ignored.iter().any(|word| names_gpu(word, local.gpu.index, &local.gpu.uuid));
+            local.notes.extend(is_ignored.then(|| "the manager ignores it: manager.gpus.ignore".to_owned()));
             local.notes.extend(gpus.iter().filter(|known| known.uuid == local.gpu.uuid).find_map(drained));
         }
         let is_local = |uuid: &DeviceUuid| {
@@ -54,8 +57,14 @@ impl Report {
 
 /// That a GPU gets no new jobs, and why.
 pub(super) fn drained(gpu: &GpuDetail) -> Option<String> {
-    let faults = gpu.drained_for.as_ref().map_or(String::new(), |faults| format!(" because of its faults: {faults}"));
-    gpu.drained.then(|| format!("drained{faults}: it gets no new jobs"))
+    let by = gpu.drained_by.as_ref().map_or(String::new(), |user| format!(" by {user}"));
+    let why = gpu.drained_for.as_ref().map_or(by, |faults| format!(" because of its faults: {faults}"));
+    gpu.drained.then(|| format!("drained{why}: it gets no new jobs"))
+}
+
+/// That a GPU does not answer.
+pub(super) fn silent(gpu: &GpuDetail) -> Option<String> {
+    gpu.silent_for.map(|lasted| format!("it has not answered for {lasted}"))
 }
 
 /// The time of a sample.

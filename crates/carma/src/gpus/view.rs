@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use carma_core::MiB;
+use carma_format::count;
 use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, SourceState, Target};
 use carma_gpu::{DeviceUuid, Driver, EventWatch, Exclusion, Gpu, GpuEvent, Incident, Inventory, Monitor, Observation, mig};
 
@@ -147,8 +148,10 @@ impl View {
 impl View {
     /// Notes about a GPU besides its numbers.
     fn notes(&self, gpu: &Gpu, state: &DeviceReport) -> Vec<String> {
-        let errors =
-            state.uncorrected.filter(|errors| *errors > 0).map(|errors| format!("{errors} errors in its memory could not be corrected"));
+        let errors = state
+            .uncorrected
+            .filter(|errors| *errors > 0)
+            .map(|errors| format!("{} in its memory could not be corrected", count(errors as usize, "error")));
         let throttled = throttled(&state.throttling);
         let leaked = state.unaccounted.filter(|memory| *memory >= MIN_REPORTED).map(|memory| format!("{memory} belong to no process"));
         let incident = self.incidents.get(&gpu.uuid).map(|(when, what)| format!("{what}, {} s ago", when.elapsed().as_secs()));

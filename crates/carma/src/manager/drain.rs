@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
+use carma_manager::api::DrainResult;
 use clap::Args;
 
 use super::common::Manager;
@@ -24,8 +25,22 @@ pub(crate) struct Arguments {
 pub(super) fn run(arguments: &Arguments, drained: bool, output: &mut impl Write) -> Result<()> {
     let client = &mut arguments.manager.connect()?;
     for gpu in &arguments.gpus {
-        client.drain(gpu, drained)?;
-        writeln!(output, "GPU {gpu} {}", if drained { "takes no new jobs" } else { "takes jobs again" })?;
+        let result = client.drain(gpu, drained)?;
+        writeln!(output, "GPU {gpu} {}", text(drained, result))?;
     }
     Ok(())
+}
+
+/// What is true of a GPU after it was drained or resumed.
+const fn text(drained: bool, DrainResult { changed, lost }: DrainResult) -> &'static str {
+    match (drained, changed, lost) {
+        (true, true, false) => "takes no new jobs",
+        (true, false, false) => "was drained already",
+        (true, true, true) => "is lost; it takes no new jobs when it is back",
+        (true, false, true) => "is lost, and was drained already",
+        (false, true, false) => "takes jobs again",
+        (false, false, false) => "was not drained",
+        (false, true, true) => "is no longer drained, but it is lost: it takes jobs when it is back",
+        (false, false, true) => "was not drained, but it is lost: it takes jobs when it is back",
+    }
 }

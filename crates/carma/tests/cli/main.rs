@@ -114,6 +114,9 @@ fn bad_configuration_is_refused_with_key_and_range() {
     let three = refused("[queue]\norder = \"fastest\"\n[manager.logs]\nsize = 0\nsise = 3\n");
     assert_eq!(three.lines().filter(|line| line.contains("carma.toml:")).count(), 3, "{three}");
     assert!(refused("[manager]\noperators = \"no-such-group\"\n").contains("carma.toml:2: manager.operators: this host has no group"));
+    let both = refused("policy = \"best\"\n[manager]\noperators = \"no-such-group\"\n");
+    assert!(both.contains("carma.toml:1: policy") && both.contains("carma.toml:3: manager.operators"), "{both}");
+    assert!(String::from_utf8_lossy(&carma(&["config", "check"]).stdout).contains("carma.toml"), "the file of the manager is checked");
     assert!(stderr(&["config", "check", "/nonexistent.toml"]).starts_with("carma: there is not a file /nonexistent.toml"));
     assert!(stderr(&["demo", "--policy", "best"]).contains("policy = \"best\" is not allowed"));
     assert!(stderr(&["demo", "--preset", "karma"]).contains("possible values: carma, standard, first, paper, aegis"));

@@ -13,6 +13,7 @@ mod end_to_end;
 mod enforced;
 mod estimates;
 mod faults;
+mod gpu_health;
 mod hostile;
 mod in_slurm;
 mod injected_faults;

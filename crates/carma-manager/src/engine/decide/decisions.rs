@@ -107,7 +107,16 @@ impl Decisions {
 
     /// Adds an event of the machine, which the log shows like every other event.
     pub(crate) fn announce(&mut self, text: String) {
-        self.batch.log(self.clock.wall(), None, JobEvent::Machine { text: text.clone() });
+        self.machine_event(text, false);
+    }
+
+    /// The same for what an administrator should look at: the log shows it as a warning.
+    pub(crate) fn warn(&mut self, text: String) {
+        self.machine_event(text, true);
+    }
+
+    fn machine_event(&mut self, text: String, warning: bool) {
+        self.batch.log(self.clock.wall(), None, JobEvent::Machine { text: text.clone(), warning });
         self.batch.effects.push(Effect::Publish(Update::Machine { text }));
     }
 

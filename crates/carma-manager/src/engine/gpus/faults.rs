@@ -1,10 +1,12 @@
 //! GPUs with faults that repeat: drained, and their jobs moved.
 
+use std::collections::btree_map::Entry;
+
 use carma_core::{DeviceId, Event, EventError, Time};
 
-use super::Gpus;
+use super::{Gpus, is_lost};
 use crate::engine::decide::Decisions;
-use crate::store::{Change, Drained};
+use crate::store::{Change, DrainCause, Drained};
 use crate::watch::Fault;
 
 impl Gpus {
@@ -15,13 +17,13 @@ impl Gpus {
             return;
         }
         let reason = report.to_string();
-        decisions.announce(format!("{device} is drained because of its faults: {reason}. `carma resume {}` uses it again", device.label()));
-        self.note_drained(decisions, device, Some(reason));
+        decisions.warn(format!("{device} is drained because of its faults: {reason}. `carma resume {}` uses it again", device.label()));
+        self.note_drained(decisions, device, DrainCause::Faults(reason));
     }
 
     /// A GPU is lost. Reported twice, by the driver and by a sample, that is one fault.
     pub(super) fn lost(&mut self, decisions: &mut Decisions, device: DeviceId) -> Result<(), EventError> {
-        let known = decisions.scheduler().fleet().device(device).is_some_and(|device| device.lost);
+        let known = is_lost(decisions, device);
         decisions.tell(Event::GpuLost { device })?;
         if !known {
             self.fault_seen(decisions, device, Fault::Lost);
@@ -31,21 +33,24 @@ impl Gpus {
 
     /// A job on this GPU alone named broken hardware when it failed. What the driver has reported since then is counted already.
     pub(crate) fn fault_named(&mut self, decisions: &mut Decisions, device: DeviceId, since: Time) {
-        let lost = decisions.scheduler().fleet().device(device).is_none_or(|device| device.lost);
-        if !lost && !self.incidents.any_fault(device, since) {
+        let used = decisions.scheduler().fleet().device(device).is_some_and(|device| !device.lost);
+        if used && !self.incidents.any_fault(device, since) {
             self.fault_seen(decisions, device, Fault::JobSaysSo);
         }
     }
 
-    pub(super) fn note_drained(&mut self, decisions: &mut Decisions, device: DeviceId, reason: Option<String>) {
-        let drained = Drained { device, since: decisions.wall(), reason };
-        self.drained.insert(device, drained.clone());
-        decisions.batch.changes.push(Change::GpuDrained(drained));
+    /// A device that is drained already keeps its first cause.
+    pub(super) fn note_drained(&mut self, decisions: &mut Decisions, device: DeviceId, cause: DrainCause) {
+        if let Entry::Vacant(unknown) = self.drained.entry(device) {
+            let drained = Drained { device, since: decisions.wall(), cause };
+            unknown.insert(drained.clone());
+            decisions.batch.changes.push(Change::GpuDrained(drained));
+        }
     }
 
-    /// Why the manager drained a GPU by itself, if it did. An instance is drained with its GPU.
-    pub(crate) fn faulty(&self, device: DeviceId) -> Option<&str> {
+    /// Since when a device is drained, and why. An instance is drained with its GPU.
+    pub(crate) fn drained(&self, device: DeviceId) -> Option<&Drained> {
         let whole = DeviceId { instance: None, ..device };
-        [device, whole].into_iter().find_map(|device| self.drained.get(&device)?.reason.as_deref())
+        [device, whole].into_iter().find_map(|device| self.drained.get(&device))
     }
 }

@@ -17,7 +17,7 @@ impl Gpus {
     pub(crate) fn find(&mut self) -> Result<Devices, DriverError> {
         let Some(driver) = &self.setup.driver else { return Ok(Devices::default()) };
         let (devices, excluded) = Devices::find(driver, &self.setup.settings, &mut self.numbers)?;
-        excluded.reasons.iter().for_each(|reason| tracing::info!("{reason}"));
+        excluded.log();
         self.excluded = excluded;
         Ok(devices)
     }
@@ -35,11 +35,12 @@ impl Gpus {
         changes: &[MachineChange],
         drained: Vec<Drained>,
     ) -> Result<(), EventError> {
-        self.devices = found;
+        // After a failure of the store, the same manager starts again.
+        self.devices = found.with_missing(&self.devices, &self.excluded);
         self.keep_mps_modes(decisions, changes);
         if !self.setup.observes {
             for problem in self.mps.start_for_new(&mut self.devices, &Devices::default()) {
-                decisions.announce(problem);
+                decisions.warn(problem);
             }
         }
         for device in self.devices.iter() {
@@ -74,18 +75,20 @@ impl Gpus {
         let _ = thread::Builder::new().name("devices".to_owned()).spawn(run);
     }
 
-    pub(super) fn scanned(&mut self, decisions: &mut Decisions, Scan { number, mut devices, excluded, numbers, problems }: Scan) {
+    pub(super) fn scanned(&mut self, decisions: &mut Decisions, Scan { number, devices, excluded, numbers, problems }: Scan) {
         if self.scans.counts(number) {
             for problem in problems {
-                decisions.announce(problem);
+                decisions.warn(problem);
             }
+            // A lost GPU stays known until it is back. Its samples say that it is lost.
+            let mut devices = devices.with_missing(&self.devices, &excluded);
             devices.keep_modes(&self.devices);
             (self.numbers, self.excluded) = (numbers, excluded);
             self.found(decisions, &devices);
         }
     }
 
-    /// New devices are attached. Missing devices are detached, or lost if attempts are on them.
+    /// New devices are attached. Devices that are not for jobs any more are detached, or lost if attempts are on them.
     pub(crate) fn found(&mut self, decisions: &mut Decisions, now: &Devices) {
         if *now == self.devices {
             return;
@@ -95,6 +98,7 @@ impl Gpus {
             if decisions.tell(Event::GpuDetached { device: gone.id }).is_err() {
                 let _ = decisions.tell(Event::GpuLost { device: gone.id });
             }
+            decisions.announce(format!("{} is no longer used", gone.id));
             self.sampling.forget(gone.id);
         }
         for new in now.iter().filter(|device| before.get(device.id).is_none_or(|old| old.uuid != device.uuid)) {
@@ -110,8 +114,13 @@ impl Gpus {
             decisions.announce(format!("{} came: {}", new.id, new.name));
         }
         self.save_numbers();
+        self.watch_again(decisions);
+    }
+
+    /// Restarts sampling. A GPU that was lost reports events of the driver only to a new watch.
+    pub(super) fn watch_again(&mut self, decisions: &mut Decisions) {
         if let Err(error) = self.start_sampling(decisions) {
-            decisions.announce(format!("the GPUs cannot be read: {error}"));
+            decisions.warn(format!("the GPUs cannot be read: {error}"));
         }
     }
 

@@ -6,7 +6,7 @@ use carma_core::{AttemptId, DeviceId, Event, Granted, ServerId, Tenant, Time};
 use carma_gpu::mps::ServerDied;
 use carma_gpu::{Blame, DeviceUuid, GpuEvent, Incident};
 
-use super::Gpus;
+use super::{Gpus, is_lost};
 use crate::engine::decide::Decisions;
 use crate::host_gpus::LOCAL_SERVER;
 use crate::judge::{DeviceFacts, XidRecord};
@@ -44,9 +44,18 @@ impl Incidents {
 impl Gpus {
     pub(crate) fn gpu_event(&mut self, decisions: &mut Decisions, server: ServerId, event: &GpuEvent) {
         let device = event.device.as_ref().and_then(|uuid| self.by_uuid(server, uuid));
+        let was_lost = device.is_some_and(|device| is_lost(decisions, device));
+        if was_lost && event.incident == Incident::Lost {
+            // The driver and a sample report the same loss.
+            return;
+        }
         let what = device.map_or_else(|| "a GPU".to_owned(), |device| device.to_string());
-        decisions.announce(format!("{what}: {}", event.incident));
-        // Reported twice, by the driver and by a sample, a GPU is lost once: the core refuses the second.
+        let text = format!("{what}: {}", event.incident);
+        if event.incident.is_fault() {
+            decisions.warn(text);
+        } else {
+            decisions.announce(text);
+        }
         if let (Some(device), Some(fault)) = (device, Fault::of(event.incident)) {
             self.fault_seen(decisions, device, fault);
         }
@@ -56,7 +65,13 @@ impl Gpus {
                 self.incidents.add_xid(device, XidRecord { xid, at: decisions.now(), pid: None });
                 if xid.blame() == Blame::Lost { self.lost(decisions, device) } else { Ok(()) }
             }
-            (Incident::Back, Some(device)) => decisions.tell(Event::GpuRecovered { device }),
+            (Incident::Back, Some(device)) => {
+                let told = decisions.tell(Event::GpuRecovered { device });
+                if was_lost && server == LOCAL_SERVER {
+                    self.watch_again(decisions);
+                }
+                told
+            }
             (Incident::InstancesChanged, _) => {
                 self.rescan_devices();
                 Ok(())
@@ -71,7 +86,7 @@ impl Gpus {
     }
 
     pub(super) fn mps_died(&mut self, decisions: &mut Decisions, device: DeviceId, died: &ServerDied) {
-        decisions.announce(format!("{device}: its MPS server {} died", died.pid));
+        decisions.warn(format!("{device}: its MPS server {} died", died.pid));
         self.incidents.mps_deaths.insert(device, decisions.now());
         let _ = decisions.tell(Event::MpsServerDied { device });
     }

@@ -111,6 +111,6 @@ pub(crate) fn not_limited(decisions: &mut Decisions, attempt: AttemptId, device:
     let text = format!("the memory of {attempt} on {device} is not limited: {reason}");
     // The core refuses it if the attempt has ended meanwhile.
     if decisions.tell(Event::NotLimited { attempt, device }).is_ok() {
-        decisions.note(attempt.job, JobEvent::Machine { text: text.clone() }, text);
+        decisions.note(attempt.job, JobEvent::Machine { text: text.clone(), warning: false }, text);
     }
 }

@@ -28,15 +28,22 @@ use self::mps::MpsDaemons;
 use self::power::PowerOrder;
 pub(crate) use self::report::{GpuChange, GpuReport, Reports};
 use self::sampling::Sampling;
+pub(crate) use self::sampling::Silence;
 use self::scans::Scans;
 use super::decide::Decisions;
+use crate::api::DrainResult;
 use crate::configuration::{GpuConfig, WatchConfig};
 use crate::host_gpus::{Device, Devices, ExcludedGpus, LOCAL_SERVER, Numbers};
 use crate::memory_limits::CannotLimit;
 use crate::pool::Pool;
-use crate::store::{Change, Drained, MachineChange, Store};
+use crate::store::{Change, DrainCause, Drained, MachineChange, Store};
 use crate::watch::FaultLog;
 use crate::world::World;
+
+/// Whether the core knows that a device is lost.
+fn is_lost(decisions: &Decisions, device: DeviceId) -> bool {
+    decisions.scheduler().fleet().device(device).is_some_and(|device| device.lost)
+}
 
 /// The fixed settings.
 #[derive(Debug)]
@@ -150,9 +157,9 @@ impl Gpus {
         &self.sampling
     }
 
-    /// Why GPUs of this host are not used.
-    pub(crate) fn left_out(&self) -> &[String] {
-        &self.excluded.reasons
+    /// The GPUs of this host that are not used.
+    pub(crate) fn excluded(&self) -> &ExcludedGpus {
+        &self.excluded
     }
 
     /// Whether a GPU is being switched to another mode.
@@ -179,18 +186,29 @@ impl Gpus {
     }
 
     /// Drains a GPU, or resumes it.
-    pub(crate) fn drain(&mut self, decisions: &mut Decisions, device: DeviceId, drained: bool, by: &str) -> Result<(), EventError> {
+    pub(crate) fn drain(
+        &mut self,
+        decisions: &mut Decisions,
+        device: DeviceId,
+        drained: bool,
+        by: &str,
+    ) -> Result<DrainResult, EventError> {
+        let before = decisions.scheduler().fleet().device(device).is_some_and(|device| device.drained);
         decisions.tell(if drained { Event::GpuDrained { device } } else { Event::GpuResumed { device } })?;
+        let result = DrainResult { changed: before != drained, lost: is_lost(decisions, device) };
         if drained {
-            self.note_drained(decisions, device, None);
+            self.note_drained(decisions, device, DrainCause::User(by.to_owned()));
         } else {
             self.drained.remove(&device);
             // The faults are assumed to be repaired.
             self.faults.forget(device);
             decisions.batch.changes.push(Change::GpuResumed { device });
         }
-        decisions.announce(format!("{device} is {} by {by}", if drained { "drained" } else { "back in use" }));
-        Ok(())
+        if result.changed {
+            let lost = if result.lost { ", and lost" } else { "" };
+            decisions.announce(format!("{device} is {}drained by {by}{lost}", if drained { "" } else { "no longer " }));
+        }
+        Ok(result)
     }
 
     /// Undoes changes of earlier managers that are no longer wanted, and sets power limits.

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::time::Duration;
 
-use carma_core::DeviceId;
+use carma_core::{DeviceId, Seconds, Time};
 use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
+use carma_gpu::{Condition, DriverError};
 
-use super::Gpus;
 use super::report::{GpuChange, Reports};
+use super::{Gpus, is_lost};
 use crate::engine::decide::Decisions;
 use crate::host_gpus::{GpuSample, Sampled, Sampler, SamplerSetup};
 
@@ -21,6 +22,16 @@ const MIN_PERIOD: Duration = Duration::from_millis(100);
 pub(crate) struct Sampling {
     sampler: Option<Sampler>,
     latest: BTreeMap<DeviceId, GpuSample>,
+    /// When each device last answered.
+    answered: BTreeMap<DeviceId, Time>,
+}
+
+/// A device whose driver calls fail or hang.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Silence<'a> {
+    /// Time since its last answer.
+    pub(crate) lasted: Seconds,
+    pub(crate) error: &'a DriverError,
 }
 
 impl Sampling {
@@ -33,8 +44,20 @@ impl Sampling {
         self.latest.values()
     }
 
+    /// Time since a device last answered; none if it never has.
+    pub(crate) fn age(&self, device: DeviceId, now: Time) -> Option<Seconds> {
+        self.answered.get(&device).map(|answered| now - *answered)
+    }
+
+    /// Since when a device has not answered, if its last sample failed.
+    pub(crate) fn silence(&self, device: DeviceId, now: Time) -> Option<Silence<'_>> {
+        let error = self.latest(device)?.reading.as_ref().err()?;
+        Some(Silence { lasted: self.age(device, now).unwrap_or_default(), error })
+    }
+
     pub(super) fn forget(&mut self, device: DeviceId) {
         self.latest.remove(&device);
+        self.answered.remove(&device);
     }
 }
 
@@ -47,10 +70,20 @@ impl Gpus {
         let controls: HashMap<DeviceId, MpsControl> =
             self.devices.iter().filter_map(|device| Some((device.id, self.mps_control(device.id)?))).collect();
         let profiling = Options { interval: period.max(MIN_PERIOD), ..self.setup.profiling.clone() };
-        let setup = SamplerSetup { driver, clock, period, profiling, controls };
+        let conditions = self.devices.iter().map(|device| (device.uuid.clone(), self.condition(decisions, device.id))).collect();
+        let setup = SamplerSetup { driver, clock, period, profiling, controls, conditions };
         self.sampling.sampler = Some(Sampler::start(setup, self.devices.clone(), report_to(self.reports.clone()))?);
         self.rules_changed(decisions);
         Ok(())
+    }
+
+    /// What listeners were told of a device.
+    fn condition(&self, decisions: &Decisions, device: DeviceId) -> Condition {
+        if is_lost(decisions, device) {
+            return Condition::Lost;
+        }
+        let known = self.sampling.latest(device).map(|sample| Condition::of(&sample.reading, Condition::Answering));
+        known.filter(|condition| *condition != Condition::Lost).unwrap_or(Condition::Answering)
     }
 
     /// Samples what the rules need now.
@@ -65,6 +98,9 @@ impl Gpus {
 
     /// Keeps a sample as the last one of its device.
     pub(crate) fn keep_sample(&mut self, sample: GpuSample) {
+        if sample.reading.is_ok() {
+            self.sampling.answered.insert(sample.device, sample.at);
+        }
         self.sampling.latest.insert(sample.device, sample);
     }
 }

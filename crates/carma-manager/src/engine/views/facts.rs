@@ -22,6 +22,7 @@ impl View<'_> {
             writable: self.unavailable.is_none(),
             host: self.host.reading().cloned(),
             host_short: self.host.shortage().is_some(),
+            unusable: self.broken_gpus(),
             gpus: scheduler.survey().filter_map(|report| self.gpu_facts(&report)).collect(),
             servers: self.server_details(),
             pools: self.pools.iter().map(|pool| self.pool_facts(pool)).collect(),
@@ -42,7 +43,7 @@ impl View<'_> {
             partitioned: known.partitioned,
             reading: latest.and_then(|sample| sample.reading.as_ref().ok().cloned()),
             counters: latest.and_then(|sample| sample.counters),
-            age: latest.map(|sample| self.decisions.now() - sample.at),
+            age: self.gpus.sampling().age(id, self.decisions.now()),
             foreign_memory: known.foreign.iter().filter_map(|process| process.memory).fold(MiB::ZERO, |sum, memory| sum + memory),
             energy: self.accounting.energy(id),
         })

@@ -199,7 +199,7 @@ impl<'a> View<'a> {
             array: array_place(job),
             devices: granted.iter().map(|granted| granted.device).collect(),
             // After running out of memory, a job needs more than its user declared.
-            memory: granted.first().map(|granted| granted.reserved).or(need.or_else(expected).max(raised)),
+            memory: self.reserved_now(job).first().map(|(_, reserved)| *reserved).or(need.or_else(expected).max(raised)),
             used: job.state.active().and_then(|active| self.memory_in_use(active)),
             progress,
             starts,

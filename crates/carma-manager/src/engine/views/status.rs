@@ -1,12 +1,15 @@
 //! The status of the manager.
 
-use carma_core::{Enforcement, Seconds};
+use carma_core::{DeviceId, Enforcement, Seconds};
+use carma_format::duration;
 
 use super::View;
 use crate::api::{MetricDetail, Status};
+use crate::engine::gpus::Silence;
+use crate::host_gpus::LOCAL_SERVER;
 use crate::last_errors;
 use crate::metrics::ORPHANED;
-use crate::store::UnixMillis;
+use crate::store::{DrainCause, Drained, UnixMillis};
 
 /// Maximum number of delayed attempts in the status: usually they have the same reason.
 const DELAYED_SHOWN: usize = 3;
@@ -16,17 +19,20 @@ const STALLED_SHOWN: usize = 5;
 impl View<'_> {
     pub(crate) fn status(self) -> Status {
         let fleet = self.decisions.scheduler().fleet();
-        let drained = fleet.devices().filter(|device| device.drained).map(|device| match self.gpus.faulty(device.id()) {
-            Some(faults) => format!("{} is drained because of its faults: {faults}", device.id()),
-            None => format!("{} is drained", device.id()),
-        });
+        let drained = fleet.devices().filter(|device| device.drained).map(|device| self.drained(device.id()));
         let stalled = self.decisions.scheduler().jobs().filter_map(|job| Some(format!("{} {}", job.id(), job.state.active()?.stall?)));
-        let lost = fleet.devices().filter(|device| device.lost).map(|device| format!("{} is lost", device.id()));
+        let lost = fleet.devices().filter(|device| device.lost);
+        let lost = lost.map(|device| format!("{} is lost: it fell off the bus or needs a reset", device.id()));
+        let silent = fleet.devices().filter_map(|device| {
+            let Silence { lasted, error } = self.silence(device.id())?;
+            Some(format!("{} has not answered for {}: {error}", device.id(), duration(lasted.get())))
+        });
         let short = self.host.shortage().map(|shortage| format!("the host starts no new attempts: {shortage}"));
         let orphaned = self.gpus.sampling().all().filter_map(|sample| {
             let unaccounted = sample.reading.as_ref().ok()?.unaccounted().filter(|memory| *memory >= ORPHANED)?;
             Some(format!("{}: {unaccounted} in use without a process", sample.device))
         });
+        let broken = if self.broken_gpus() > 0 { &self.gpus.excluded().failures[..] } else { &[] };
         let unwritable = self.unavailable.map(|reason| format!("no job can be accepted or started: {reason}"));
         let delayed = self.attempts.delayed().map(|(attempt, reason)| {
             let label = self.decisions.label(attempt.job);
@@ -39,7 +45,9 @@ impl View<'_> {
             .chain(stuck)
             .chain(cluster)
             .chain(short)
+            .chain(broken.iter().cloned())
             .chain(lost)
+            .chain(silent)
             .chain(drained)
             .chain(orphaned)
             .chain(stalled.take(STALLED_SHOWN))
@@ -63,10 +71,29 @@ impl View<'_> {
             metrics: MetricDetail::all(),
             jobs: self.counts(),
             errors: last_errors::last(),
-            left_out: self.gpus.left_out().to_vec(),
+            left_out: self.gpus.excluded().reasons.clone(),
             not_enforced: self.setup.enforced.missing().into_iter().map(str::to_owned).chain(self.gpu_memory_not_enforced()).collect(),
             problems: problems.collect(),
         }
+    }
+
+    /// Since when a device is drained, and why.
+    fn drained(self, device: DeviceId) -> String {
+        let Some(Drained { since, cause, .. }) = self.gpus.drained(device) else { return format!("{device} is drained") };
+        let ago = duration(self.decisions.wall().0.saturating_sub(since.0) as f64 / 1000.0);
+        match cause {
+            DrainCause::Faults(faults) => format!("{device} is drained because of its faults: {faults}; {ago} ago"),
+            DrainCause::User(user) => format!("{device} was drained by {user} {ago} ago"),
+            DrainCause::Unknown => format!("{device} was drained {ago} ago"),
+        }
+    }
+
+    /// GPUs that were broken already when the manager started, so that it does not know which they are.
+    pub(super) fn broken_gpus(self) -> u32 {
+        let fleet = self.decisions.scheduler().fleet();
+        let local = fleet.devices().filter(|device| device.id().server() == LOCAL_SERVER && device.id().instance.is_none());
+        let known = local.filter(|device| device.lost || self.silence(device.id()).is_some()).count();
+        u32::try_from(self.gpus.excluded().failing.saturating_sub(known)).unwrap_or(u32::MAX)
     }
 
     /// Why the driver does not limit the GPU memory of jobs on this host, if so.

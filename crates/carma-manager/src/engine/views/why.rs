@@ -1,10 +1,11 @@
 //! Why a job waits.
 
-use carma_core::{Action, Event, Explanation, JobId, Wording};
+use carma_core::{Action, Event, Explanation, JobId, Obstacle, Wording};
 
 use super::View;
 use crate::api::{DeviceWhy, HostWhy, PredictedTime, Problem, Why};
 use crate::engine::refusal::refused;
+use crate::host::Shortage;
 use crate::host_gpus::LOCAL_SERVER;
 
 impl Why {
@@ -26,6 +27,18 @@ impl Why {
         self
     }
 
+    /// With what a host is short of, where only one host is short of something.
+    fn with_shortage(mut self, shortage: Option<&Shortage>) -> Self {
+        let Some(shortage) = shortage else { return self };
+        let (vague, clear) = (Obstacle::HostShort.to_string(), format!("its host is short of a resource: {shortage}"));
+        let texts =
+            self.devices.iter_mut().flat_map(|device| &mut device.texts).chain(self.hosts.iter_mut().flat_map(|host| &mut host.texts));
+        for text in texts.chain([&mut self.summary, &mut self.text]) {
+            *text = text.replace(&vague, &clear);
+        }
+        self
+    }
+
     /// With the time at which the job is predicted to start, if there is a prediction.
     fn with_start(mut self, starts: Option<PredictedTime>) -> Self {
         if let Some(starts) = &starts {
@@ -42,6 +55,11 @@ impl Why {
 }
 
 impl View<'_> {
+    /// What this host is short of, if no other server is short of anything.
+    fn only_shortage(&self) -> Option<&Shortage> {
+        self.host.shortage().filter(|_| self.servers.iter().all(|server| server.host.shortage().is_none()))
+    }
+
     /// Why a job waits. A manager that launches nothing says what it would do.
     pub(crate) fn why(self, job: JobId) -> Result<Why, Problem> {
         let (scheduler, now) = (self.decisions.scheduler(), self.decisions.now());
@@ -57,7 +75,7 @@ impl View<'_> {
         }
         if !self.setup.observes && !self.draining {
             let starts = self.prediction_for(job).starts;
-            return Ok(self.worded(|words| Why::new(explanation, words)).with_start(starts));
+            return Ok(self.worded(|words| Why::new(explanation, words)).with_shortage(self.only_shortage()).with_start(starts));
         }
         let launches_nothing = if self.draining { "draining" } else { "observing" };
         let mut would = scheduler.clone();

@@ -8,7 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{GpuPath, Refused};
-use crate::api::{GpuDetail, GpuTimeline, Problem, RecentQuery, RecentSamples, SampleQuery};
+use crate::api::{DrainResult, GpuDetail, GpuTimeline, Problem, RecentQuery, RecentSamples, SampleQuery};
 use crate::engine::SampleFilter;
 use crate::serve::Shared;
 use crate::serve::answer::{Answer, LongAnswer, UrlQuery};
@@ -85,19 +85,19 @@ pub(super) async fn recent(
 }
 
 /// Drains a GPU: it gets no new jobs.
-#[utoipa::path(post, path = "/v1/gpus/{gpu}/drain", params(GpuPath), responses((status = 200), Refused))]
-pub(super) async fn drain(State(shared): State<Arc<Shared>>, caller: Caller, gpu: GpuName) -> Answer<()> {
+#[utoipa::path(post, path = "/v1/gpus/{gpu}/drain", params(GpuPath), responses((status = 200, body = DrainResult), Refused))]
+pub(super) async fn drain(State(shared): State<Arc<Shared>>, caller: Caller, gpu: GpuName) -> Answer<DrainResult> {
     shared.set_drained(&caller, gpu, true).await
 }
 
 /// Resumes a drained GPU.
-#[utoipa::path(post, path = "/v1/gpus/{gpu}/resume", params(GpuPath), responses((status = 200), Refused))]
-pub(super) async fn resume(State(shared): State<Arc<Shared>>, caller: Caller, gpu: GpuName) -> Answer<()> {
+#[utoipa::path(post, path = "/v1/gpus/{gpu}/resume", params(GpuPath), responses((status = 200, body = DrainResult), Refused))]
+pub(super) async fn resume(State(shared): State<Arc<Shared>>, caller: Caller, gpu: GpuName) -> Answer<DrainResult> {
     shared.set_drained(&caller, gpu, false).await
 }
 
 impl Shared {
-    async fn set_drained(&self, caller: &Caller, GpuName(device): GpuName, drained: bool) -> Answer<()> {
+    async fn set_drained(&self, caller: &Caller, GpuName(device): GpuName, drained: bool) -> Answer<DrainResult> {
         caller.must_be_operator("drain or resume GPUs")?;
         self.handle.of(caller.uid).drain(device, drained, caller.name.clone()).await.map(Json)
     }

@@ -39,7 +39,10 @@ pub(super) async fn status(State(shared): State<Arc<Shared>>, caller: Caller) ->
     let mut status = pin!(handle.status());
     loop {
         if let Ok(answer) = timeout(CHECK_PERIOD, &mut status).await {
-            return answer.map(Json);
+            return answer.map(|mut status| {
+                status.problems.extend(shared.handle.restart_needed());
+                Json(status)
+            });
         }
         // A stuck engine answers nothing.
         if let Some(stuck) = shared.handle.stuck() {

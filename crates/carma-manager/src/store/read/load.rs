@@ -10,7 +10,7 @@ use super::job::{StoredAttempt, attempts_where, read_attempt};
 use super::{Reader, number};
 use crate::cluster::{JoinedServer, Pilot, Pool};
 use crate::request::Owner;
-use crate::store::change::{Drained, MachineChange};
+use crate::store::change::{DrainCause, Drained, MachineChange};
 use crate::store::columns::{Json, Named};
 use crate::store::error::StoreError;
 use crate::store::schema::{CLOCK, NEXT_SERVER};
@@ -85,9 +85,9 @@ impl Reader {
                 jobs,
                 running,
                 unreadable: unreadable.into_iter().collect(),
-                drained: self.rows("SELECT device, since, reason FROM drained ORDER BY device", [], |row| {
+                drained: self.rows("SELECT device, since, reason, drained_by FROM drained ORDER BY device", [], |row| {
                     let Named(device) = row.get(0)?;
-                    Ok(Drained { device, since: row.get(1)?, reason: row.get(2)? })
+                    Ok(Drained { device, since: row.get(1)?, cause: DrainCause::of(row.get(2)?, row.get(3)?) })
                 })?,
                 servers: self.rows("SELECT server FROM servers ORDER BY id", [], |row| row.get(0).map(|Json(server)| server))?,
                 next_server: ServerId(self.run(|connection| number(connection, NEXT_SERVER))?.unwrap_or(1) as u32),

@@ -40,6 +40,17 @@ fn jobs_are_submitted_named_and_ended() {
 }
 
 #[test]
+fn a_query_with_the_name_of_a_user_is_told_what_is_wanted() {
+    let lab = Lab::new();
+    let refused = lab.ask("GET", "/v1/queue?limit=1&user=ada", "");
+    assert_eq!(refused.status, 400);
+    let text = refused.text();
+    assert!(text.contains("user=ada: give the number of the user (uid)"), "{text}");
+    let other = lab.ask("GET", "/v1/queue?limit=some&user=7", "").text();
+    assert!(other.contains("limit") && !other.contains("uid"), "{other}");
+}
+
+#[test]
 fn a_submission_with_a_key_is_accepted_once() {
     let lab = Lab::new();
     let body = json!({ "job": job("once"), "array": [1, 2] }).to_string();

@@ -91,7 +91,9 @@ fn drained_gpus_and_machine_changes_are_stored_until_undone() {
     let mode: MachineChange = serde_json::from_value(mode).unwrap();
     let mps = MachineChange::MpsDaemon { gpu: gpu.parse().unwrap(), pipes: "/run/pipes".into(), logs: "/run/logs".into() };
     let other = GPU.instance(1);
-    let faulty = |device| Drained { device, since: NOW, reason: Some("Xid 95".to_owned()) };
+    let causes = [DrainCause::Faults("Xid 95".to_owned()), DrainCause::User("ada".to_owned())];
+    let cause = |device: DeviceId| causes[usize::from(device == other)].clone();
+    let faulty = |device| Drained { device, since: NOW, cause: cause(device) };
     let drained = |device| Change::GpuDrained(faulty(device));
     let changes = [Change::MachineChanged(mode.clone()), Change::MachineChanged(mps.clone()), drained(GPU), drained(other), drained(GPU)];
     lab.open().write(changes).wait().unwrap();

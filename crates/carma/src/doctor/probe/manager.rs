@@ -31,7 +31,7 @@ pub(super) fn find(state: Option<&Path>) -> Found {
     let absent = |manager| Found { manager, places: expected.clone(), process: None, not_enforced: None, in_force: None };
     let mut client = match connected {
         Ok(client) => client,
-        Err(error) => return absent(without(error, &expected)),
+        Err(error) => return absent(without(error, &expected, state)),
     };
     match client.status() {
         Ok(status) => with(&mut client, status, expected),
@@ -39,16 +39,17 @@ pub(super) fn find(state: Option<&Path>) -> Found {
     }
 }
 
-fn without(error: ClientError, expected: &Places) -> Manager {
+fn without(error: ClientError, expected: &Places, state: Option<&Path>) -> Manager {
+    let state = state.map(Path::to_owned);
     let left = |path: &Path| path.exists().then(|| path.to_owned());
     match error {
         ClientError::NoManager(sockets) => {
             let left_socket = sockets.iter().find_map(|socket| left(socket));
-            Manager::Absent { sockets, left_socket }
+            Manager::Absent { sockets, left_socket, state }
         }
         // With a state folder, the client tries only its socket.
         ClientError::Unreachable { address: Address::Socket(socket), error } if is_unused(&error) => {
-            Manager::Absent { left_socket: left(&expected.socket), sockets: vec![socket] }
+            Manager::Absent { left_socket: left(&expected.socket), sockets: vec![socket], state }
         }
         error => Manager::Unusable { error: error.to_string() },
     }
@@ -77,7 +78,10 @@ fn with(client: &mut Client, status: Status, expected: Places) -> Found {
     };
     let local = matches!(client.address(), Address::Socket(_));
     let began = Instant::now();
-    let answer = client.gpus().map(|_| began.elapsed()).map_err(|error| error.to_string());
+    let (gpus, answer) = match client.gpus() {
+        Ok(gpus) => (gpus, Ok(began.elapsed())),
+        Err(error) => (Vec::new(), Err(error.to_string())),
+    };
     let Status { version, pid, up, observes, draining, problems, not_enforced, now, speed, .. } = status;
     let newest = client.recent(&RecentQuery { points: Some(1), ..RecentQuery::default() }).ok();
     let newest = newest.and_then(|samples| samples.iter().filter_map(|samples| samples.at.last().copied()).max());
@@ -87,7 +91,7 @@ fn with(client: &mut Client, status: Status, expected: Places) -> Found {
     let program_replaced = program.is_some_and(|program| program.to_string_lossy().ends_with(" (deleted)"));
     let address = client.address().to_string();
     let up = Duration::from_secs_f64(up.get());
-    let running = Running { address, version, pid, up, answer, sample_age, program_replaced, observes, draining, problems };
+    let running = Running { address, version, pid, up, answer, sample_age, program_replaced, observes, draining, problems, gpus };
     Found {
         manager: Manager::Runs(running),
         places,

@@ -5,9 +5,9 @@ mod manager;
 
 use std::path::{Path, PathBuf};
 
-use carma_core::MiB;
 use carma_manager::configuration::{Configuration, ManagerConfig};
 use carma_manager::host::HostWatch;
+use carma_manager::network_files::unusable_files;
 use carma_manager::places::Places;
 use carma_manager::supervise::{Enforced, GroupSupport};
 use rustix::fs::{Access, access};
@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 use self::manager::Found;
 use super::cgroups::Groups;
 use super::configuration::ConfigurationFile;
-use super::contradictions::HostSize;
+use super::contradictions::{HostGpu, HostSize};
 use super::disk::Disk;
 use super::manager::Manager;
 use super::permissions::Permissions;
@@ -41,13 +41,15 @@ pub(super) struct Probe {
 }
 
 /// Looks at the manager that answers, or that would be started; with a state folder, at the manager of that folder.
-pub(super) fn probe(state: Option<&Path>, gpu_memory: Option<MiB>, enforced: Enforced) -> Probe {
+pub(super) fn probe(state: Option<&Path>, gpus: Vec<HostGpu>, enforced: Enforced) -> Probe {
     let Found { manager, places, process, not_enforced, in_force } = manager::find(state);
     let of_system = places == Places::system();
     let path = in_force.as_ref().map_or_else(|| places.configuration.clone(), |in_force| in_force.file.clone());
     let read = Configuration::read(&path);
     let settings = read.as_ref().map(|read| read.manager.clone()).unwrap_or_default();
     let owner = if of_system { 0 } else { files::owner(&places.state).unwrap_or_else(|| geteuid().as_raw()) };
+    // Only the manager's user can tell whether the manager may use its secret files.
+    let unusable = if owner == geteuid().as_raw() { unusable_files(&settings.network) } else { Vec::new() };
     let groups = match not_enforced {
         Some(not_enforced) => Groups { support: GroupSupport::of(process), not_enforced, of_manager: true, root: owner == 0 },
         None => Groups::of_this_process(enforced, GroupSupport::of(None), owner == 0),
@@ -64,11 +66,11 @@ pub(super) fn probe(state: Option<&Path>, gpu_memory: Option<MiB>, enforced: Enf
         state: readable.then(|| places.state.clone()),
         process,
         service,
-        host: HostSize { memory, gpu_memory },
+        host: HostSize { memory, gpus },
         disks: files::disks(&places),
         permissions: files::permissions(&places, &path, owner, &settings),
         groups,
-        configuration: ConfigurationFile { exists: path.exists(), path, read, in_force },
+        configuration: ConfigurationFile { exists: path.exists(), path, read, in_force, unusable },
         settings,
     }
 }

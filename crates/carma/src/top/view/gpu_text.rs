@@ -53,6 +53,7 @@ pub(super) fn state_text(gpu: &GpuDetail) -> String {
     };
     let parts = [
         gpu.lost.then(|| "LOST".to_owned()),
+        gpu.silent_for.map(|_| "NO ANSWER".to_owned()),
         gpu.drained.then(|| if gpu.drained_for.is_some() { "drained: faults" } else { "drained" }.to_owned()),
         (!gpu.throttling.is_empty()).then(|| "throttled".to_owned()),
         mode,

@@ -108,7 +108,7 @@ impl View<'_> {
         let used = memory_text(gpu);
         row.skip(1).number(&used, 9, STRONG).text(" GiB", Style::new());
         row.number(&temperature(gpu), 5, FAINT).skip(1);
-        row.text(&state_text, if gpu.lost { self.appearance.alarm() } else { self.appearance.notable() });
+        row.text(&state_text, if is_broken(gpu) { self.appearance.alarm() } else { self.appearance.notable() });
     }
 
     fn bar(&self, gpu: &GpuDetail, width: usize, row: &mut Row<'_>) {
@@ -219,9 +219,9 @@ impl View<'_> {
         row.skip(1).number(&name(gpu), self.widest, style).skip(1);
         self.bar(gpu, bar, row);
         row.skip(1);
-        if gpu.lost || gpu.drained {
+        if is_broken(gpu) || gpu.drained {
             row.number(&memory_text(gpu), MEMORY_TEXT, STRONG).skip(1);
-            row.text(&state_text(gpu), if gpu.lost { self.appearance.alarm() } else { self.appearance.notable() });
+            row.text(&state_text(gpu), if is_broken(gpu) { self.appearance.alarm() } else { self.appearance.notable() });
             return;
         }
         row.number(&memory_text(gpu), MEMORY_TEXT, STRONG);
@@ -234,6 +234,11 @@ impl View<'_> {
         }
         row.number(&temperature(gpu), 6, FAINT);
     }
+}
+
+/// Whether the driver lost it, or gets no answer from it.
+const fn is_broken(gpu: &GpuDetail) -> bool {
+    gpu.lost || gpu.silent_for.is_some()
 }
 
 /// The mean of the known values.

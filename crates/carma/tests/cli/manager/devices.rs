@@ -50,7 +50,7 @@ fn attempts_on_unreadable_gpus_continue() {
 }
 
 /// Cuts the GPU as an administrator would.
-fn cut(lab: &Lab, layout: &Layout) {
+pub(super) fn cut(lab: &Lab, layout: &Layout) {
     let driver = Driver::open(Some(&lab.machine.library()), DEADLINE).unwrap();
     let gpu = driver.inventory().unwrap().gpus.remove(0).uuid;
     mig::apply(&driver, &gpu, layout).unwrap();

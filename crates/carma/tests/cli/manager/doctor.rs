@@ -44,12 +44,23 @@ fn the_doctor_checks_the_manager_and_what_it_stands_on() {
     let configuration = up.folder().join("carma.toml");
     fs::write(&configuration, "[queue]\nbackfill = 4\n").unwrap();
     assert!(about("configuration", &state)[1].ends_with("was changed after the manager read it (carma config reload)"));
+    fs::write(&configuration, "[queue]\nbackfill = 4\n[manager.energy]\nprice = 0.3\n").unwrap();
+    assert_eq!(up.client().reload().unwrap().needs_restart, ["manager.energy.price"]);
+    let waits = |text: &String| text.contains("wait for a restart of the manager: manager.energy.price");
+    assert!(about("configuration", &state).iter().any(waits), "{:?}", about("configuration", &state));
+    let problems = up.client().status().unwrap().problems;
+    assert!(problems.iter().any(|problem| problem.contains("need a restart of the manager: manager.energy.price")), "{problems:?}");
+    fs::write(&configuration, "[manager.network]\nlisten = \"127.0.0.1:0\"\ntokens = \"/nonexistent/tokens\"\n").unwrap();
+    let refused = up.client().reload().unwrap_err().to_string();
+    assert!(refused.contains("carma.toml:3: manager.network.tokens: /nonexistent/tokens cannot be used"), "{refused}");
+    assert!(about("configuration", &state).iter().any(|text| text.starts_with("error manager.network.tokens")));
     fs::write(&configuration, "[queue]\nbackfil = 4\n").unwrap();
     assert!(first("configuration").contains("carma.toml:2: unknown key queue.backfil: did you mean queue.backfill?"));
     fs::set_permissions(state.join("carma.db"), fs::Permissions::from_mode(0o644)).unwrap();
     assert!(first("permissions").starts_with("error STATE/carma.db holds secrets that others can read (mode 0644) (chmod 600"));
     up.kill();
     assert!(first("manager").starts_with("warning no manager runs; one that was killed left STATE/carma.sock"), "{}", first("manager"));
+    assert!(first("manager").ends_with("(carma up --detach --state STATE)"), "{}", first("manager"));
 }
 
 /// The files of a folder, with their contents.

@@ -17,7 +17,7 @@ use super::{LISTEN, fetch, names, value};
 #[test]
 fn every_panel_has_data_and_a_lost_gpu_raises_an_alert() {
     // Three unknown jobs share a GPU whatever the forecast.
-    let up = ManagerProcess::new(Some(("2xA100-40GB", 60.0)), &format!("{LISTEN}[forecast]\nslowdown = 10\ngain = 0\n"));
+    let up = ManagerProcess::new(Some(("2xA100-40GB", 60.0)), &format!("{LISTEN}[forecast]\nslowdown = 10\ngain = 0\ndelay = 10\n"));
     let target = up.metrics_address();
     let prometheus = need!(Prometheus::scraping(&target));
     // An increase counts only from the first scrape on.

@@ -27,23 +27,23 @@ struct Version {
 
 /// The file of tokens, read again whenever it has changed.
 #[derive(Debug)]
-pub(super) struct Tokens {
+pub(crate) struct Tokens {
     path: PathBuf,
     read: Mutex<Option<(Version, Arc<[Token]>)>>,
 }
 
 impl Tokens {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, read: Mutex::default() }
     }
 
     /// Checks that the file can be used.
-    pub(super) fn check(path: &Path) -> Result<(), String> {
+    pub(crate) fn check(path: &Path) -> Result<(), String> {
         Self::new(path.to_owned()).current().map(drop)
     }
 
     /// The user of this token.
-    pub(super) async fn user_of(self: &Arc<Self>, token: &str) -> Result<String, Problem> {
+    pub(crate) async fn user_of(self: &Arc<Self>, token: &str) -> Result<String, Problem> {
         let tokens = Arc::clone(self);
         let read = spawn_blocking(move || tokens.current()).await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?;
         // Details are for the operator, not for unauthenticated clients.
