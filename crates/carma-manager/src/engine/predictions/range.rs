@@ -79,7 +79,7 @@ mod tests {
         let after = [range.earliest, range.likely, range.latest].map(|time| (time - begin).get());
         assert_eq!((after, range.earliest >= begin), ([0.0, 0.0, 20.0], true));
         let later = Range::of(&[Some(begin + Seconds::from_secs(600)); 9], Some(begin), now).unwrap();
-        assert_eq!([(later.earliest - begin).get().round()], [508.0], "only the time after it is uncertain");
+        assert_eq!(later.earliest - begin, Seconds::from_secs(508), "only the time after it is uncertain");
     }
 
     proptest! {
