@@ -66,4 +66,5 @@ mod watch;
 pub mod watchdog;
 pub mod world;
 
+pub use estimator::DRY_RUN_FAILED;
 pub use reload::reload;
