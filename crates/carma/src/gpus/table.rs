@@ -7,10 +7,11 @@ use carma_core::{Fraction, Metric, MiB, Utilisation};
 use carma_gpu::Throttling;
 use carma_gpu::profiling::{Counters, Source};
 use carma_manager::api::GpuTenant;
+use carma_manager::store::label;
 
 use super::remote_table;
 use super::report::{DeviceReport, GpuReport, PartReport, ProcessReport, Report};
-use carma_format::{WIDTH, shortened};
+use carma_format::{WIDTH, printable, shortened};
 
 /// The widths of the name and of a metric.
 const NAME: usize = 16;
@@ -66,8 +67,10 @@ fn write_gpu(gpu: &GpuReport, columns: &Columns, output: &mut impl Write) -> io:
     if gpu.parts.is_empty() {
         write_processes(&gpu.state.processes, 5, output)?;
     }
-    for tenant in &gpu.limited {
-        let text = format!("     job {}: {} reserved{}", tenant.attempt.job.0, tenant.reserved, limits(tenant));
+    for tenant in &gpu.jobs {
+        let name = tenant.name.as_deref().map_or_else(String::new, |name| format!(" {:?}", printable(name)));
+        let (job, user) = (label(tenant.attempt.job, tenant.array), printable(&tenant.user));
+        let text = format!("     {job}{name} of {user}: {} reserved{}", tenant.reserved, limits(tenant));
         writeln!(output, "{}", shortened(&text, WIDTH))?;
     }
     write_notes(gpu, output)

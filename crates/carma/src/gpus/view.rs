@@ -125,7 +125,7 @@ impl View {
                 notes: self.notes(gpu, &state),
                 state,
                 parts,
-                limited: Vec::new(),
+                jobs: Vec::new(),
             });
         }
         Report {
