@@ -24,7 +24,8 @@ pub(super) fn write(jobs: &[JobSummary], output: &mut impl Write) -> io::Result<
         }
     }
     for (state, labels) in &states {
-        writeln!(output, "{}", wrapped_to(&printable(&format!("  {} {state}: {}", labels.len(), names(labels))), WIDTH))?;
+        let text = wrapped_to(&printable(&format!("{} {state}: {}", labels.len(), names(labels))), WIDTH - 2);
+        text.lines().try_for_each(|line| writeln!(output, "  {line}"))?;
     }
     writeln!(output, "carma show {} shows one of them", first.label().short())
 }

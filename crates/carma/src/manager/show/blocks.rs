@@ -61,8 +61,9 @@ const UNUSED_AFTER: u64 = 600_000;
 /// That a job was started long ago and has not used its GPUs.
 fn unused(job: &JobDetail, now: UnixMillis) -> String {
     let attempt = job.attempts.last().filter(|attempt| job.phase == Phase::Starting && !attempt.placement.devices.is_empty());
+    let is_flagged = job.state.active().is_some_and(|active| active.idle.is_some());
     match attempt.map(|attempt| attempt.launched) {
-        Some(launched) if now.0.saturating_sub(launched.0) >= UNUSED_AFTER => {
+        Some(launched) if is_flagged || now.0.saturating_sub(launched.0) >= UNUSED_AFTER => {
             format!(", and has not used its GPU for {}", duration(span(launched, now)))
         }
         _ => String::new(),
