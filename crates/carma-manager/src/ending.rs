@@ -64,6 +64,23 @@ impl EndingClass {
     }
 }
 
+/// How an attempt ended, with its reason as far as that says more.
+pub fn explained(verdict: &Verdict, reason: Option<&str>) -> String {
+    const STOPPED: &str = "it was stopped: ";
+    let reason = reason.unwrap_or_default();
+    let why = reason.strip_prefix(STOPPED);
+    match verdict {
+        // The exit of a process that was told to end says nothing.
+        Verdict::Failed { .. } if why.is_some() => format!("was stopped: {}", why.unwrap_or_default()),
+        Verdict::CouldNotStart { reason: same } if same == reason => verdict.to_string(),
+        _ if reason.is_empty() => verdict.to_string(),
+        _ => {
+            let why = why.unwrap_or(reason);
+            format!("{verdict}: {}", why.strip_prefix("it hung: ").unwrap_or(why))
+        }
+    }
+}
+
 impl From<&Outcome> for Ending {
     fn from(outcome: &Outcome) -> Self {
         Self { class: EndingClass::of(outcome), brief: outcome.brief(), text: outcome.to_string() }
@@ -108,5 +125,20 @@ mod tests {
         let public = |verdict, job| Ending::public(verdict, job).text;
         assert_eq!(public(Verdict::CouldNotStart { reason: "no such folder".to_owned() }, None), "could not start: (hidden)");
         assert_eq!(public(Verdict::Failed { code: 3 }, Some(Outcome::Cancelled)), Outcome::Cancelled.to_string());
+    }
+
+    #[test]
+    fn a_reason_is_not_said_twice() {
+        let told = |verdict: Verdict, reason: &str| explained(&verdict, Some(reason));
+        let failed = || Verdict::Failed { code: 143 };
+        assert_eq!(told(failed(), "it was stopped: it was requeued"), "was stopped: it was requeued");
+        assert_eq!(told(failed(), "it exited with 143"), "failed with exit code 143: it exited with 143");
+        let hung = "it was stopped: it hung: no output and no progress";
+        assert_eq!(told(Verdict::Hung, hung), "hung, and was stopped: no output and no progress");
+        assert_eq!(
+            told(Verdict::CouldNotStart { reason: "no such folder".to_owned() }, "no such folder"),
+            "could not start: no such folder"
+        );
+        assert_eq!(explained(&Verdict::Succeeded, None), "succeeded");
     }
 }

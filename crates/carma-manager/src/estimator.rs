@@ -20,6 +20,9 @@ const STATIC_LIMIT: Duration = Duration::from_secs(30);
 /// The largest output of an estimator.
 const MAX_ANSWER: u64 = 4 << 20;
 
+/// How the last line of a dry run begins whose script failed. The lines before it say why.
+pub const DRY_RUN_FAILED: &str = "the dry run of the script failed";
+
 /// Parts of memory, in the order in which training allocates them.
 const PARTS: [&str; 7] = ["weights", "gradients", "optimizer", "activations", "workspace", "fragmentation", "context"];
 
@@ -187,12 +190,22 @@ fn read(output: &HelperOutput) -> Result<JobEstimate, String> {
     // Shells that activate an environment may print something first.
     let begins = output.output.windows(2).rposition(|pair| pair == b"\n{").map_or(0, |line| line + 1);
     let answer: Answer = serde_json::from_slice(&output.output[begins..]).map_err(|error| {
-        // The last line says why it failed.
-        let errors = String::from_utf8_lossy(&output.errors);
-        let reason = errors.lines().last().map_or_else(|| error.to_string(), |line| line.trim_start_matches("carma: ").to_owned());
+        let reason = reason(&String::from_utf8_lossy(&output.errors)).unwrap_or_else(|| error.to_string());
         format!("no estimate: {}", reason.chars().take(300).collect::<String>())
     })?;
     Ok(answer.into())
+}
+
+/// Why an estimate failed: its last line, and for a dry run the message of the script before it.
+fn reason(errors: &str) -> Option<String> {
+    const MARK: &str = "carma: ";
+    let lines: Vec<&str> = errors.lines().collect();
+    let (last, before) = lines.split_last()?;
+    let last = last.trim_start_matches(MARK);
+    let message = before.iter().rposition(|line| line.starts_with(MARK)).filter(|_| last.starts_with(DRY_RUN_FAILED));
+    let Some(begins) = message else { return Some(last.to_owned()) };
+    let message: Vec<&str> = before[begins..].iter().map(|line| line.trim_start_matches(MARK).trim()).collect();
+    Some(format!("{DRY_RUN_FAILED}: {}", message.join(": ")))
 }
 
 impl From<Answer> for JobEstimate {
@@ -230,5 +243,8 @@ mod tests {
         let parts: Vec<_> = read(&output(parts, "")).unwrap().parts.into_iter().map(|part| (part.name, part.memory.0)).collect();
         assert_eq!(parts, [("weights".to_owned(), 4), ("context".to_owned(), 6)]);
         assert_eq!(read(&output("", "warning\ncarma: no such model\n")).unwrap_err(), "no estimate: no such model");
+        let errors = "warning\ncarma: /a/train.py:3: import nope\n  there is no module nope\ncarma: the dry run of the script failed; --model FILE\n";
+        let why = "no estimate: the dry run of the script failed: /a/train.py:3: import nope: there is no module nope";
+        assert_eq!(read(&output("", errors)).unwrap_err(), why);
     }
 }

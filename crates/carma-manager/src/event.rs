@@ -1,8 +1,10 @@
 //! Events of jobs and of the machine, as they are stored, sent and shown. All writers and readers use [`JobEvent`].
 
 use carma_core::{
-    Estimate, Granted, Idle, JobId, JobLabel, LaunchReason, MiB, Outcome, Placement, RequeueReason, Signal, Stall, StopReason, Verdict,
+    Estimate, Granted, Idle, JobId, JobLabel, LaunchReason, LimitChange, MiB, Outcome, Placement, RequeueReason, Signal, Stall, StopReason,
+    Verdict,
 };
+use carma_format::duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -276,7 +278,7 @@ impl JobEvent {
             },
             Self::Cancelled(user) | Self::Held(user) | Self::Released(user) => format!("{kind} by {}", user.by),
             Self::RequeueRequested(user) => format!("requeue requested by {}", user.by),
-            Self::Changed { by, .. } => format!("{kind} by {by}"),
+            Self::Changed { by, change } => format!("{kind} by {by}{}", changes(change)),
             Self::Launched { attempt, placement, .. } => {
                 let reserved = |granted: &Granted| format!("{} with {} reserved", granted.device.label(), granted.reserved);
                 let devices: Vec<String> = placement.devices.iter().map(reserved).collect();
@@ -320,6 +322,17 @@ impl JobEvent {
     }
 }
 
+/// What a user changed of a job.
+fn changes(JobChange { priority, time_limit }: &JobChange) -> String {
+    let limit = match time_limit {
+        LimitChange::Keep => None,
+        LimitChange::Remove => Some("no time limit".to_owned()),
+        LimitChange::Set(limit) => Some(format!("time limit {}", duration(limit.get()))),
+    };
+    let changes: Vec<String> = priority.map(|priority| format!("priority {}", priority.0)).into_iter().chain(limit).collect();
+    if changes.is_empty() { String::new() } else { format!(": {}", changes.join(", ")) }
+}
+
 /// The serialised name of an enum's value, with spaces.
 fn snake(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
@@ -358,7 +371,7 @@ mod tests {
             ("requeued", json!({"floor": 0, "reason": "slot_over"}), "requeued: its time slice is over, and other jobs wait"),
             ("idle", json!({"idle": null, "text": "works again"}), "idle: works again"),
             ("held", json!({"by": "ada"}), "held by ada"),
-            ("changed", json!({"by": "ada", "change": {"priority": -1}}), "changed by ada"),
+            ("changed", json!({"by": "ada", "change": {"priority": -1}}), "changed by ada: priority -1"),
             ("finished", json!({"outcome": "succeeded", "text": "succeeded"}), "finished: succeeded"),
             ("over_limit", json!({"text": "too much"}), "over limit: too much"),
             ("machine", json!({"text": "GPU 3 is lost"}), "machine: GPU 3 is lost"),

@@ -67,5 +67,6 @@ mod watch;
 pub mod watchdog;
 pub mod world;
 
+pub use estimator::DRY_RUN_FAILED;
 pub use host_gpus::names_gpu;
 pub use reload::{differences, reload};

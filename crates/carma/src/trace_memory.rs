@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
+use carma_manager::DRY_RUN_FAILED;
 use clap::Args;
 use tempfile::TempDir;
 
@@ -76,9 +77,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         return dry_run.answer(Some(recorded), output);
     }
     if arguments.model.is_none() {
-        bail!("the dry run of the script failed; --model FILE gives an estimate from a description of the model");
+        bail!("{DRY_RUN_FAILED}; --model FILE gives an estimate from a description of the model");
     }
-    eprintln!("carma: the dry run of the script failed; the answer is from the description of the model");
+    eprintln!("carma: {DRY_RUN_FAILED}; the answer is from the description of the model");
     dry_run.answer(None, output)
 }
 

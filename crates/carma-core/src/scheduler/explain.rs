@@ -146,8 +146,12 @@ impl fmt::Display for Explanation {
 impl Explanation {
     /// All of it as text, in these words.
     pub fn text(&self, words: Wording<'_>) -> String {
-        let devices = self.devices.iter().map(|answer| (answer.device.to_string(), answer.texts(words)));
-        let hosts = self.hosts.iter().map(|answer| (answer.server.to_string(), answer.texts(words)));
+        // That a single GPU has room would contradict that the job can never start.
+        let counts = |obstacles: &[Obstacle]| !(obstacles.is_empty() && self.reason.is_for_ever());
+        let devices =
+            self.devices.iter().filter(|answer| counts(&answer.obstacles)).map(|answer| (answer.device.to_string(), answer.texts(words)));
+        let hosts =
+            self.hosts.iter().filter(|answer| counts(&answer.obstacles)).map(|answer| (answer.server.to_string(), answer.texts(words)));
         let mut text = self.summary(words);
         for (place, texts) in devices.chain(hosts) {
             for (line, obstacle) in texts.iter().enumerate() {

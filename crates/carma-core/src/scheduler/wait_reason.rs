@@ -242,6 +242,11 @@ impl Scheduler {
 }
 
 impl WaitReason {
+    /// Whether the job can never start on the present hardware.
+    pub const fn is_for_ever(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::TooLargeForHosts { .. } | Self::TooMuchPower { .. })
+    }
+
     /// As text in these words.
     pub fn text(&self, words: Wording<'_>) -> String {
         match self {

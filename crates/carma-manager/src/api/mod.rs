@@ -42,7 +42,7 @@ mod usage;
 mod what_if;
 mod why;
 
-pub use crate::ending::{Ending, EndingClass, OutcomeFilter};
+pub use crate::ending::{Ending, EndingClass, OutcomeFilter, explained};
 pub use crate::event::{ByUser, CancelCause, JobEstimate, JobEvent, MemoryPart, uncorrected};
 pub use crate::last_errors::LoggedError;
 pub use crate::notification::{Channel, ChannelTest, Notification, NotifiedEvent, Occasion};

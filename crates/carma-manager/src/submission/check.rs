@@ -112,6 +112,13 @@ pub(super) fn check_files(request: &JobRequest) -> Result<(), InvalidRequest> {
     if !request.directory.is_dir() {
         return missing("workdir", &request.directory, "is not a folder");
     }
+    for (key, pattern) in [("output", &request.output), ("error", &request.error)] {
+        let folder = pattern.as_deref().and_then(Path::parent).map(|folder| request.directory.join(folder));
+        // A folder with a placeholder is known only when the job starts.
+        if let Some(folder) = folder.filter(|folder| !folder.to_string_lossy().contains(['%', '{']) && !folder.is_dir()) {
+            return missing(key, &folder, "is not a folder: create it first");
+        }
+    }
     match (&request.activation, &request.hints.model) {
         (Some(Activation::Venv(folder)), _) if !folder.join("bin/activate").is_file() => {
             missing("venv", folder, "is not a virtual environment: it has no bin/activate")

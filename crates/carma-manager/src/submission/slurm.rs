@@ -36,7 +36,7 @@ const SAME: [(&str, &str, &str); 14] = [
 pub(super) fn takes_value(option: &str) -> Option<bool> {
     match option {
         "-H" | "--hold" | "--exclusive" | "--requeue" | "--no-requeue" | "--contiguous" | "--overcommit" => Some(false),
-        "--export" => Some(true),
+        "--export" | "--nodes" | "-N" => Some(true),
         _ => SAME.iter().any(|(long, short, _)| [*long, *short].contains(&option)).then_some(true),
     }
 }
@@ -64,6 +64,9 @@ pub(super) fn translate(option: &str, value: &str) -> Translated {
         // Slurm counts in MiB.
         Some(&(_, _, "host-mem")) if digits(value).is_some() => one("host-mem", &format!("{value}MiB")),
         Some(&(_, _, key)) => one(key, value),
+        // A job has one node anyway.
+        None if matches!(option, "--nodes" | "-N") && value == "1" => Translated::default(),
+        None if matches!(option, "--nodes" | "-N") => left_out("a job runs on one server"),
         None if option == "--exclusive" => left_out("it means a whole server in Slurm; give #CARMA --exclusive for exclusive GPUs"),
         None => left_out("it is not supported"),
     }
@@ -117,6 +120,8 @@ mod tests {
             ("--dependency", "afterok:12:13", "after=afterok:12:13"),
             ("--export", "ALL,A=1", "env=ALL env=A=1"),
             ("--export", "A,B", "env=NONE env=A env=B"),
+            ("--nodes", "1", ""),
+            ("-N", "1", ""),
             ("-o", "logs/%x-%j.out", "output=logs/%x-%j.out"),
             ("--output", "slurm-%A_%a.out", "output=slurm-%A_%a.out"),
         ] {
@@ -138,6 +143,7 @@ mod tests {
             ("--exclusive", "", ""),
             ("--partition", "long", ""),
             ("--mem", "0", ""),
+            ("--nodes", "2", ""),
         ] {
             let (options, note) = translated(option, value);
             assert_eq!((options.as_str(), note.is_some()), (expected, true), "{option} {value}");

@@ -70,10 +70,7 @@ pub(super) fn check_placeholders(words: &[String], parameters: &[Parameter]) -> 
     let unknown = words.iter().flat_map(|word| placeholders(word)).find(|name| !known(name));
     unknown.map_or(Ok(()), |name| {
         let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-        Err(Problem::Refused(format!(
-            "{{{name}}} in the command is not a parameter: give --param {name}=VALUES, or use {{{}}}",
-            names.join("} or {")
-        )))
+        Err(Problem::Refused(format!("{{{name}}} is not a parameter: give --param {name}=VALUES, or use {{{}}}", names.join("} or {"))))
     })
 }
 
@@ -159,10 +156,7 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let check = |text: &str| check_placeholders(&words(text), &parameters).map_err(|problem| problem.to_string());
         assert_eq!(check("train --lr={lr} --seed {seed} ${HOME} {\"a\":1} {} {"), Ok(()));
-        assert_eq!(
-            check("train {rl}").unwrap_err(),
-            "{rl} in the command is not a parameter: give --param rl=VALUES, or use {lr} or {seed}"
-        );
+        assert_eq!(check("train {rl}").unwrap_err(), "{rl} is not a parameter: give --param rl=VALUES, or use {lr} or {seed}");
         let first = |text: &str| unused(&words(text), &parameters, |word, _| word == "reads.py").map(|unused| unused.name.clone());
         assert_eq!(first("train {lr}").as_deref(), Some("seed"));
         assert_eq!(first("train {lr} $CARMA_PARAM_SEED"), None);

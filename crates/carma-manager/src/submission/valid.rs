@@ -58,8 +58,8 @@ impl Submission {
                 indices.len()
             }
             (None, parameters) => {
-                let words = self.job.command.arguments();
-                sweep::check(parameters).and_then(|()| sweep::check_placeholders(words, parameters)).map_err(wrong("param"))?;
+                let filled = self.job.filled();
+                sweep::check(parameters).and_then(|()| sweep::check_placeholders(&filled, parameters)).map_err(wrong("param"))?;
                 sweep::count(parameters).map_err(wrong("param"))?
             }
             (Some(_), _) => {
@@ -97,7 +97,7 @@ impl ValidSubmission {
 
     /// How many bytes the values of a sweep add to a job, at most.
     pub(crate) fn growth(&self) -> usize {
-        sweep::growth(self.submission.job.command.arguments(), &self.submission.parameters)
+        sweep::growth(&self.submission.job.filled(), &self.submission.parameters)
     }
 
     /// The requests, made one by one: a hundred thousand environments need not be in memory at once.
@@ -140,6 +140,12 @@ impl ValidSubmission {
 }
 
 impl JobRequest {
+    /// All texts into which the values of a sweep are filled.
+    fn filled(&self) -> Vec<String> {
+        let files = [&self.output, &self.error].into_iter().flatten().map(|path| path.to_string_lossy().into_owned());
+        self.command.arguments().iter().cloned().chain(files).collect()
+    }
+
     /// The request of one job of an array or sweep, from what they have in common.
     pub(super) fn as_element(&self, element: ArrayElement) -> Self {
         let mut request = self.clone();
@@ -147,6 +153,14 @@ impl JobRequest {
         let (JobCommand::Program(words) | JobCommand::Script { arguments: words, .. }) = &mut request.command;
         for word in words {
             *word = filled_in(word, &element.parameters);
+        }
+        // A value is one component of a path.
+        let in_path = |(name, value): (&String, &String)| (name.clone(), value.replace('/', "_"));
+        let in_paths = element.parameters.iter().map(in_path).collect();
+        for path in [&mut request.output, &mut request.error].into_iter().flatten() {
+            if let Some(text) = path.to_str() {
+                *path = filled_in(text, &in_paths).into();
+            }
         }
         request.environment.insert("CARMA_ARRAY_INDEX".to_owned(), element.index.to_string());
         request.environment.extend(element.parameters.iter().map(|(name, value)| (sweep::variable(name), value.clone())));
@@ -215,6 +229,16 @@ mod tests {
         let sweep = |value: &str| sweep_of(&["{a}{b}"], vec![parameter("a", &["1", value]), parameter("b", &["1", "22"])]);
         assert!(refused(sweep(&long)).contains("more than 128 KiB"), "a combination in the middle is too long");
         assert!(sweep("short").validate().is_ok());
+    }
+
+    #[test]
+    fn parameters_are_filled_into_the_names_of_files() {
+        let mut sweep = sweep_of(&["a", "{lr}"], vec![parameter("lr", &["0.1", "../b"])]);
+        sweep.job.output = Some("/logs/{lr}.txt".into());
+        let outputs: Vec<_> = sweep.clone().validate().unwrap().requests().map(|job| job.output.unwrap().display().to_string()).collect();
+        assert_eq!(outputs, ["/logs/0.1.txt", "/logs/.._b.txt"]);
+        sweep.job.error = Some("/logs/{rl}".into());
+        assert!(sweep.validate().unwrap_err().to_string().contains("{rl}"));
     }
 
     proptest! {

@@ -62,9 +62,25 @@ pub fn time_limit(text: &str) -> Result<Option<Seconds>, Problem> {
     if text.eq_ignore_ascii_case("unlimited") {
         return Ok(None);
     }
-    let seconds = slurm_span(text).or_else(|| span_with_unit(text)).filter(|&seconds| seconds > 0);
-    let seconds = seconds.ok_or_else(|| Problem::invalid(text, "a time: minutes, or as in 90s, 30m, 12h, 2d, 1:30:00 or 1-12:00:00"))?;
-    Ok(Some(Seconds::from_secs(seconds)))
+    let seconds = slurm_span(text).or_else(|| spans_with_units(text));
+    match seconds.ok_or_else(|| Problem::invalid(text, "a time: minutes, or as in 90s, 30m, 12h, 1h30m, 2d, 1:30:00 or 1-12:00:00"))? {
+        0 => Err(Problem::Refused(format!("{text:?} would end the job at once: give a longer time, or unlimited for none"))),
+        seconds => Ok(Some(Seconds::from_secs(seconds))),
+    }
+}
+
+/// Whole numbers with units, one after the other: `1h30m`, `1h 30min`.
+fn spans_with_units(text: &str) -> Option<u64> {
+    let is_unit = |letter: char| letter.is_ascii_alphabetic();
+    let mut rest = text;
+    let mut sum = 0_u64;
+    while !rest.is_empty() {
+        let number = rest.len() - rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+        let unit = rest[number..].len() - rest[number..].trim_start_matches(is_unit).len();
+        sum = sum.checked_add(span_with_unit(&rest[..number + unit])?)?;
+        rest = rest[number + unit..].trim_start();
+    }
+    (!text.is_empty()).then_some(sum)
 }
 
 /// Minutes; minutes:seconds; hours:minutes:seconds; days-hours, and so on.
@@ -117,12 +133,14 @@ mod tests {
 
     #[test]
     fn time_limits_have_the_forms_of_slurm() {
-        let times = ["30", "30m", "1:30", "1:30:00", "1-12", "1-12:30", "1-12:00:00", "2d", "90S"];
-        let seconds = [1800, 1800, 90, 5400, 129_600, 131_400, 129_600, 172_800, 90].map(|seconds| Some(Seconds::from_secs(seconds)));
+        let times = ["30", "30m", "1:30", "1:30:00", "1-12", "1-12:30", "1-12:00:00", "2d", "90S", "1h 30min", "1h30m"];
+        let seconds =
+            [1800, 1800, 90, 5400, 129_600, 131_400, 129_600, 172_800, 90, 5400, 5400].map(|seconds| Some(Seconds::from_secs(seconds)));
         assert_eq!(times.map(|text| time_limit(text).unwrap()), seconds);
         assert_eq!(time_limit("UNLIMITED"), Ok(None));
-        for wrong in ["", "0", "1:", "-1", "1-", "1:2:3:4", "1-2:3:4:5", "+5", "5 m", "m", "99999999999"] {
+        for wrong in ["", "0", "1:", "-1", "1-", "1:2:3:4", "1-2:3:4:5", "+5", "5 m", "m", "99999999999", "1h30", "h30m"] {
             assert!(time_limit(wrong).is_err(), "{wrong}");
         }
+        assert!(time_limit("0").unwrap_err().to_string().contains("unlimited for none"));
     }
 }

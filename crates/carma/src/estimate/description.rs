@@ -27,8 +27,13 @@ pub(crate) fn read(file: &Path, arguments: &TrainingArguments) -> Result<(Descri
 }
 
 fn parsed(file: &Path, bytes: &[u8], training: &Training) -> Result<Description> {
-    parse::read(bytes, file.file_name().and_then(|name| name.to_str()), training)
-        .with_context(|| format!("{} cannot be used", file.display()))
+    parse::read(bytes, file.file_name().and_then(|name| name.to_str()), training).with_context(|| match file.extension() {
+        Some(extension) if extension == "py" => {
+            let name = file.display();
+            format!("{name} is a script and no description of a model; carma trace-memory {name} gives its estimate")
+        }
+        _ => format!("{} cannot be used", file.display()),
+    })
 }
 
 fn content(file: &Path) -> Result<Vec<u8>> {

@@ -6,8 +6,8 @@ use carma_core::{Fraction, Metric, MiB, Utilisation, Watts};
 use carma_format::{count, memory, printable, write_facts};
 use carma_manager::api::GpuDetail;
 
-use super::report::{DeviceReport, GpuReport, PartReport, ProcessReport, Report, drained};
-use super::table::{limits, measured, owner, throttled};
+use super::report::{DeviceReport, GpuReport, PartReport, ProcessReport, Report, drained, silent};
+use super::table::{measured, owner, reservation, throttled};
 
 /// A label and a value; an empty value is not written.
 type Fact = (&'static str, String);
@@ -25,16 +25,12 @@ pub(super) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> 
     managed(&report.remote, output)
 }
 
-fn local(GpuReport { gpu, state, parts, limited, notes, .. }: &GpuReport, output: &mut impl Write) -> io::Result<()> {
+fn local(GpuReport { gpu, state, parts, jobs, notes, .. }: &GpuReport, output: &mut impl Write) -> io::Result<()> {
     let mut facts = vec![("problem", state.problem.clone().unwrap_or_default())];
     facts.extend(device(state, gpu.memory));
     facts.extend([power(state.power, gpu.power_limit), temperature(state.temperature)]);
     facts.extend(state.processes.iter().filter(|_| parts.is_empty()).map(process));
-    facts.extend(
-        limited
-            .iter()
-            .map(|tenant| ("limited job", format!("job {}, {} reserved{}", tenant.attempt.job.0, tenant.reserved, limits(tenant)))),
-    );
+    facts.extend(jobs.iter().map(|tenant| ("job", reservation(tenant))));
     facts.extend(notes.iter().map(|note| ("note", note.clone())));
     write_facts(&format!("GPU {}: {}", gpu.index, gpu.name), facts, output)?;
     for PartReport { part, state } in parts {
@@ -51,13 +47,11 @@ pub(super) fn managed(gpus: &[GpuDetail], output: &mut impl Write) -> io::Result
         facts.extend(numbers(gpu.memory_used, gpu.memory, gpu.utilisation[Metric::Utilisation], &gpu.utilisation));
         facts.extend([("memory reserved", memory(gpu.reserved)), power(gpu.power, None), temperature(gpu.temperature)]);
         facts.extend(gpu.tenants.iter().map(|tenant| {
-            let name = tenant.name.as_ref().map_or_else(String::new, |name| format!(" {name}"));
             let used = tenant.memory.map_or_else(String::new, |used| format!(", {} in use", memory(used)));
-            let reserved = memory(tenant.reserved);
-            ("job", format!("{}{name} of {}, {reserved} reserved{used}{}", tenant.attempt.job.0, tenant.user, limits(tenant)))
+            ("job", format!("{}{used}", reservation(tenant)))
         }));
         facts.extend((gpu.foreign > 0).then(|| ("processes of others", gpu.foreign.to_string())));
-        let notes = [gpu.lost.then(|| "the driver lost it".to_owned()), drained(gpu), throttled(&gpu.throttling)];
+        let notes = [gpu.lost.then(|| "the driver lost it".to_owned()), silent(gpu), drained(gpu), throttled(&gpu.throttling)];
         facts.extend(notes.into_iter().flatten().map(|note| ("note", note)));
         write_facts(&format!("GPU {}: {}", gpu.device, gpu.name), facts, output)?;
     }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use carma_core::{Metric, ServerId};
 use carma_format::{fitted, printable, shortened};
 use carma_manager::api::{GpuDetail, GpuTenant};
+use carma_manager::store::label;
 
 use super::report::{drained, silent};
 use super::table::{Columns, gibibytes, limits, short, throttled};
@@ -50,7 +51,7 @@ fn write_gpu(gpu: &GpuDetail, columns: &Columns, output: &mut impl Write) -> io:
 /// A job in the place of a process: the processes are on another host.
 fn tenant_line(tenant: &GpuTenant) -> String {
     let memory = tenant.memory.map_or_else(|| "?".to_owned(), gibibytes);
-    let (job, user) = (format!("job {}", tenant.attempt.job.0), printable(&tenant.user));
+    let (job, user) = (label(tenant.attempt.job, tenant.array).to_string(), printable(&tenant.user));
     let name = tenant.name.as_deref().map(printable).unwrap_or_default();
     format!("     {job:>8}  {memory:>6} GiB  {user:<10} {name}{}", limits(tenant)).trim_end().to_owned()
 }

@@ -38,12 +38,13 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds what the manager knows: limited jobs and drained GPUs of this host, and GPUs of other servers. An agent may run on this host: its GPUs
+    /// Adds what the manager knows: jobs and drained GPUs of this host, and GPUs of other servers. An agent may run on this host: its GPUs
     /// are listed already.
     pub(super) fn add_managed(&mut self, Known { gpus, ignored }: Known) {
         for local in &mut self.gpus {
-            let tenants = gpus.iter().filter(|gpu| gpu.uuid == local.gpu.uuid).flat_map(|gpu| &gpu.tenants);
-            local.limited = tenants.filter(|tenant| tenant.limit.is_some()).cloned().collect();
+            let is_part = |known: &GpuDetail| local.parts.iter().any(|part| part.part.uuid == known.uuid);
+            let here = gpus.iter().filter(|known| known.uuid == local.gpu.uuid || is_part(known));
+            local.jobs = here.flat_map(|gpu| &gpu.tenants).cloned().collect();
             let is_ignored = ignored.iter().any(|word| names_gpu(word, local.gpu.index, &local.gpu.uuid));
             local.notes.extend(is_ignored.then(|| "the manager ignores it: manager.gpus.ignore".to_owned()));
             local.notes.extend(gpus.iter().filter(|known| known.uuid == local.gpu.uuid).find_map(drained));
@@ -84,9 +85,9 @@ pub(crate) struct GpuReport {
     #[serde(flatten)]
     pub(crate) state: DeviceReport,
     pub(crate) parts: Vec<PartReport>,
-    /// Jobs whose memory the driver or MPS limits.
+    /// The jobs of the user's manager on it and on its parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) limited: Vec<GpuTenant>,
+    pub(crate) jobs: Vec<GpuTenant>,
 }
 
 /// A device that is a part of a GPU.

@@ -7,10 +7,11 @@ use carma_core::{Fraction, Metric, MiB, Utilisation};
 use carma_gpu::Throttling;
 use carma_gpu::profiling::{Counters, Source};
 use carma_manager::api::{GpuDetail, GpuTenant};
+use carma_manager::store::label;
 
 use super::report::{DeviceReport, GpuReport, PartReport, ProcessReport, Report};
 use super::{plain, remote_table};
-use carma_format::{Terminal, WIDTH, fitted, shortened};
+use carma_format::{Terminal, WIDTH, fitted, printable, shortened};
 
 /// The widths of the name and of a metric.
 const NAME: usize = 16;
@@ -82,11 +83,17 @@ fn write_gpu(gpu: &GpuReport, columns: &Columns, output: &mut impl Write) -> io:
     if gpu.parts.is_empty() {
         write_processes(&gpu.state.processes, 5, output)?;
     }
-    for tenant in &gpu.limited {
-        let text = format!("     job {}: {} reserved{}", tenant.attempt.job.0, tenant.reserved, limits(tenant));
-        writeln!(output, "{}", fitted(&text))?;
+    for tenant in &gpu.jobs {
+        writeln!(output, "{}", fitted(&format!("     {}", reservation(tenant))))?;
     }
     write_notes(gpu, output)
+}
+
+/// A job, its user, and what is reserved for it on a GPU.
+pub(super) fn reservation(tenant: &GpuTenant) -> String {
+    let name = tenant.name.as_deref().map_or_else(String::new, |name| format!(" {:?}", printable(name)));
+    let (job, user) = (label(tenant.attempt.job, tenant.array), printable(&tenant.user));
+    format!("{job}{name} of {user}: {} reserved{}", tenant.reserved, limits(tenant))
 }
 
 /// The memory that a job borrows, and its limit, after its reserved memory.

@@ -126,7 +126,7 @@ impl View {
                 notes: self.notes(gpu, &state),
                 state,
                 parts,
-                limited: Vec::new(),
+                jobs: Vec::new(),
             });
         }
         Report {

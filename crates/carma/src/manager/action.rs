@@ -96,9 +96,7 @@ pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Re
     }
     let queue = client.whole_queue(Some(arguments.user.unwrap_or_else(current_user)))?.jobs;
     let (chosen, others): (Vec<QueueRow>, Vec<QueueRow>) = queue.into_iter().partition(|job| arguments.chooses(job));
-    if chosen.is_empty() {
-        eprintln!("carma: no such job");
-    }
+    ensure!(!chosen.is_empty() || arguments.all, "no job was cancelled: no unfinished job fits");
     if !arguments.yes && !chosen.is_empty() && stdin().is_terminal() {
         eprint!("carma: end {}? [y/N] ", count(chosen.len(), "job"));
         let mut answer = String::new();

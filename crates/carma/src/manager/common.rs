@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use anyhow::Result;
 use carma_core::{ArrayId, JobId, UserId};
-use carma_manager::api::JobSummary;
 use carma_manager::api::{HistoryQuery, MAX_ROWS};
+use carma_manager::api::{JobDetail, JobSummary};
 use carma_manager::client::{Client, ClientError};
 use carma_manager::store::UnixMillis;
 use carma_manager::submission::span_with_unit;
@@ -170,20 +170,26 @@ impl FromStr for Moment {
     }
 }
 
-/// The jobs of a name: all of an array if it is named as a whole, which its first job shows, else one.
+/// The jobs of a name: all of an array if it is named as a whole, else one.
 pub(super) fn resolve(client: &mut Client, name: &str) -> Result<Vec<JobId>> {
     let job = client.job(name)?;
-    let member = !name.starts_with('@') && name.contains('_');
-    match job.array {
-        Some(place) if !member && place.array.0 == job.id.0 => members(client, place.array),
-        _ => Ok(vec![job.id]),
+    match whole_array(name, &job) {
+        Some(array) => Ok(members(client, array)?.into_iter().map(|job| job.id).collect()),
+        None => Ok(vec![job.id]),
     }
 }
 
-fn members(client: &mut Client, array: ArrayId) -> Result<Vec<JobId>> {
+/// The array that a name means as a whole, which its first job shows.
+pub(super) fn whole_array(name: &str, job: &JobDetail) -> Option<ArrayId> {
+    let member = !name.starts_with('@') && name.contains('_');
+    job.array.filter(|place| !member && place.array.0 == job.id.0).map(|place| place.array)
+}
+
+/// The jobs of an array.
+pub(super) fn members(client: &mut Client, array: ArrayId) -> Result<Vec<JobSummary>> {
     let query = HistoryQuery { array: Some(array), ..HistoryQuery::default() };
-    let mut jobs: Vec<JobId> = history(client, query, None)?.into_iter().map(|job| job.id).collect();
-    jobs.sort_unstable();
+    let mut jobs = history(client, query, None)?;
+    jobs.sort_unstable_by_key(|job| job.id);
     Ok(jobs)
 }
 

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_manager::api::{EnergyKind, EnergyOf, EnergyQuery, EnergyReport};
+use carma_manager::api::{EnergyKind, EnergyOf, EnergyQuery, EnergyReport, EnergySum};
+use carma_manager::store;
 use clap::Args;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Zoned};
@@ -47,6 +48,10 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let (since, until) = arguments.range.span(client)?;
     let query = EnergyQuery { by, ahead: Zoned::now().offset().seconds() / 60, user: arguments.users.user(), since, until };
     let mut report = client.energy(&query)?;
+    // The currency is that of the configured price; a price on the command line is in a currency that only its user knows.
+    if arguments.price.is_some_and(|price| report.price != Some(price)) {
+        report.currency.clear();
+    }
     report.price = arguments.price.or(report.price);
     report.carbon = arguments.carbon.or(report.carbon);
     if arguments.answer.json { write_json(&report, output) } else { table(&report, by, output) }
@@ -55,11 +60,12 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 fn table(report: &EnergyReport, by: EnergyKind, output: &mut impl Write) -> Result<()> {
     let row = |name: String, attempts: u64, joules: f64| {
         let units = joules / JOULES_PER_KILOWATT_HOUR;
-        let cost = report.price.map_or_else(|| "-".to_owned(), |price| format!("{:.2} {}", units * price, report.currency));
+        let cost =
+            report.price.map_or_else(|| "-".to_owned(), |price| format!("{:.2} {}", units * price, report.currency).trim_end().to_owned());
         let carbon = report.carbon.map_or_else(|| "-".to_owned(), |grams| grams_of(units * grams));
         [name, attempts.to_string(), energy(joules), cost, carbon]
     };
-    let mut rows: Vec<_> = report.sums.iter().map(|sum| row(label(&sum.of), sum.attempts, sum.energy.0)).collect();
+    let mut rows: Vec<_> = report.sums.iter().map(|sum| row(label(sum), sum.attempts, sum.energy.0)).collect();
     let (attempts, joules) = report.sums.iter().fold((0, 0.0), |(attempts, joules), sum| (attempts + sum.attempts, joules + sum.energy.0));
     rows.push(row("total".to_owned(), attempts, joules));
     let title = match by {
@@ -71,9 +77,9 @@ fn table(report: &EnergyReport, by: EnergyKind, output: &mut impl Write) -> Resu
     Ok(write_table(columns, &rows, output)?)
 }
 
-fn label(of: &EnergyOf) -> String {
-    match of {
-        EnergyOf::Job(job) => job.0.to_string(),
+fn label(sum: &EnergySum) -> String {
+    match &sum.of {
+        EnergyOf::Job(job) => store::label(*job, sum.array).short(),
         EnergyOf::User { name, .. } => name.clone(),
         EnergyOf::Day(days) => day(*days),
     }
@@ -91,8 +97,8 @@ fn grams_of(grams: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use carma_core::{JobId, UserId};
-    use carma_manager::api::EnergySum;
+    use carma_core::{ArrayId, JobId, UserId};
+    use carma_manager::api::ArrayPlace;
     use carma_manager::store::Joules;
 
     use super::*;
@@ -102,7 +108,8 @@ mod tests {
         let sum = |of, joules| EnergySum { of, name: None, array: None, energy: Joules(joules), attempts: 2 };
         let print = |of: [EnergyOf; 2], by, price| {
             let [first, second] = of;
-            let sums = vec![sum(first, 5.4e6), sum(second, 900.0)];
+            let place = if by == EnergyKind::Job { Some(ArrayPlace { array: ArrayId(6), index: 1 }) } else { None };
+            let sums = vec![sum(first, 5.4e6), EnergySum { array: place, ..sum(second, 900.0) }];
             let mut output = Vec::new();
             table(&EnergyReport { sums, price, currency: "EUR".to_owned(), carbon: price.map(|_| 380.0) }, by, &mut output).unwrap();
             String::from_utf8(output).unwrap()

@@ -7,7 +7,7 @@ use carma_manager::api::{JobDetail, LogQuery, LogStream};
 use carma_manager::client::Client;
 use clap::Args;
 
-use super::common::{JOB_NAMES, Manager};
+use super::common::{JOB_NAMES, Manager, whole_array};
 use super::started::until_started;
 use carma_format::printable;
 
@@ -45,6 +45,14 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         _ => LogStream::Both,
     };
     let query = LogQuery { stream, attempt: arguments.attempt, lines: arguments.lines, follow: arguments.follow };
+    let detail = client.job(&arguments.job)?;
+    if whole_array(&arguments.job, &detail).is_some() {
+        eprintln!(
+            "carma: this is the first job of the array, {}; carma show {} lists all",
+            detail.label().short(),
+            printable(&arguments.job)
+        );
+    }
     if arguments.follow {
         return follow(client, &arguments.job, query, output);
     }

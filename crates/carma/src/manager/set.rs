@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
     /// The new priority; higher runs first. Only operators may raise it above 0.
-    #[arg(short, long, allow_negative_numbers = true)]
+    #[arg(short, long, allow_hyphen_values = true, value_parser = priority)]
     priority: Option<i32>,
     /// The new time limit of an attempt, from its start: minutes, or 90s, 12h, 1:30:00; none removes the limit.
     #[arg(short, long, value_name = "LIMIT", value_parser = limit)]
@@ -33,6 +33,10 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let change = JobChange { priority: arguments.priority.map(Priority), time_limit: arguments.time.unwrap_or_default() };
     let action = JobAction::Change(change);
     report(&apply(&mut arguments.answer.manager.connect()?, &arguments.jobs, &action)?, &action, arguments.answer.json, output)
+}
+
+fn priority(text: &str) -> Result<i32, String> {
+    text.parse().map_err(|_| "give a whole number, such as 5 or -5".to_owned())
 }
 
 fn limit(text: &str) -> Result<LimitChange, String> {

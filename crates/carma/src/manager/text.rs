@@ -7,12 +7,12 @@ use carma_manager::store::UnixMillis;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use carma_format::{duration, memory, printable};
+use carma_format::{duration, memory, printable, quoted};
 
-/// A command as text, without control sequences.
+/// A command as a shell reads it, without control sequences.
 pub(crate) fn command_text(command: &JobCommand) -> String {
     match command {
-        JobCommand::Program(words) => printable(&words.join(" ")),
+        JobCommand::Program(words) => printable(&words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
         JobCommand::Script { text, .. } => format!("a script of {} lines", text.lines().count()),
     }
 }

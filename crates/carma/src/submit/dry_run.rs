@@ -1,6 +1,7 @@
 //! A preview of a submission, and the forecast of a running manager.
 
 use std::io::Write;
+use std::process::ExitCode;
 
 use anyhow::Result;
 use carma_manager::api::Forecast;
@@ -24,11 +25,15 @@ struct Planned {
     forecast: Option<Forecast>,
 }
 
-pub(super) fn run(submissions: &[ValidSubmission], manager: &Manager, json: bool, output: &mut impl Write) -> Result<()> {
+/// Fails if a job can never start, as its submission would.
+pub(super) fn run(submissions: &[ValidSubmission], manager: &Manager, json: bool, output: &mut impl Write) -> Result<ExitCode> {
     let forecasts = forecasts(submissions, manager)?;
+    let impossible = |forecast: &Forecast| forecast.why.as_ref().is_some_and(|why| why.reason.is_for_ever());
+    let code = if forecasts.iter().flatten().any(impossible) { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     if !json {
         view::table(submissions, output)?;
-        return forecasts.iter().filter_map(|jobs| jobs.first()).try_for_each(|first| Ok(write!(output, "\n{}", text(first))?));
+        forecasts.iter().filter_map(|jobs| jobs.first()).try_for_each(|first| write!(output, "\n{}", text(first)))?;
+        return Ok(code);
     }
     // Written one by one: a hundred thousand environments need not be in memory together.
     let mut before = "[";
@@ -38,7 +43,8 @@ pub(super) fn run(submissions: &[ValidSubmission], manager: &Manager, json: bool
         write!(output, "{before}\n{}", serde_json::to_string_pretty(&planned)?)?;
         before = ",";
     }
-    Ok(writeln!(output, "\n]")?)
+    writeln!(output, "\n]")?;
+    Ok(code)
 }
 
 /// The forecasts of each submission; none if no manager runs.
@@ -65,6 +71,7 @@ fn text(forecast: &Forecast) -> String {
     let place = match (&forecast.placement, &forecast.why) {
         (Some(placement), _) if placement.devices.is_empty() => "It would start now.".to_owned(),
         (Some(placement), _) => format!("It would start now on GPU {}.", devices(placement.devices.iter().map(|granted| granted.device))),
+        (None, Some(why)) if why.reason.is_for_ever() => format!("It {}.", why.reason),
         (None, Some(why)) => format!("It would wait: {}", why.text),
         (None, None) => "It would wait.".to_owned(),
     };

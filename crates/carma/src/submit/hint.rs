@@ -4,16 +4,19 @@ use std::path::Path;
 
 use carma_format::quoted;
 
+/// Words as a shell reads them.
+pub(super) fn quoted_words(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
 /// The words after `carma submit` as a command.
 pub(super) fn as_command(words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    format!("to run a program, put -- before it: carma submit -- {}", words.join(" "))
+    format!("to run a program, put -- before it: carma submit -- {}", quoted_words(words))
 }
 
 /// The words as arguments of an interpreter.
 pub(super) fn with_interpreter(interpreter: &str, words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    format!("to run it, write: carma submit -- {interpreter} {}", words.join(" "))
+    format!("to run it, write: carma submit -- {interpreter} {}", quoted_words(words))
 }
 
 /// The interpreter of a program without a `#!` line, by its name.

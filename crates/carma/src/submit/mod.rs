@@ -4,12 +4,14 @@ mod copy;
 mod dry_run;
 mod flags;
 mod hint;
+mod missing;
 mod view;
 
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::File;
-use std::io::{Read, Write, stdin};
+use std::io::{IsTerminal, Read, Write, stdin};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -82,8 +84,10 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
     let caller = caller()?;
     let mut parsed: Vec<ParsedSubmission> = Vec::new();
     let mut take = |source: Source<'_>| -> Result<()> {
+        let missing =
+            if let Source::Text { name, text, .. } = &source { missing::commands(name, text, &caller.environment) } else { Vec::new() };
         let (submissions, notes) = source.submissions(&flags, &caller)?;
-        for note in notes {
+        for note in notes.into_iter().chain(missing) {
             eprintln!("carma: {note}");
         }
         parsed.extend(submissions);
@@ -91,6 +95,10 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
     };
     if files.is_empty() {
         take(Source::Command(command))?;
+    } else if let Some(given) = script_arguments(&files, &command) {
+        let text = read(&files[0], &files)?;
+        eprintln!("carma: arguments of {}: {}", files[0], hint::quoted_words(given));
+        take(Source::Text { name: &files[0], text: &text, arguments: given.to_vec() })?;
     } else {
         for name in &files {
             take(Source::Text { name, text: &read(name, &files)?, arguments: command.clone() })?;
@@ -98,13 +106,18 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
     }
     parsed.iter().try_for_each(ParsedSubmission::check_files)?;
     let submissions: Vec<ValidSubmission> = parsed.into_iter().map(ParsedSubmission::into_valid).collect();
+    submissions.iter().filter_map(|submission| missing::conda(&submission.as_sent().job)).for_each(|warning| eprintln!("carma: {warning}"));
     if dry_run {
-        return dry_run::run(&submissions, &manager, json, output).map(|()| ExitCode::SUCCESS);
+        return dry_run::run(&submissions, &manager, json, output);
     }
     let submissions: Vec<Submission> = submissions.into_iter().map(ValidSubmission::into_sent).collect();
     let interactive = submissions.iter().any(|submission| submission.job.interactive);
     let single = matches!(submissions.as_slice(), [Submission { array: None, parameters, .. }] if parameters.is_empty());
     ensure!(single || !interactive, "one terminal is for one interactive job: submit it alone");
+    ensure!(
+        !interactive || has_input(),
+        "an interactive job needs input, from a terminal or a pipe: leave out --interactive, or run this in a terminal"
+    );
     let mut client = manager.connect().context("nothing was submitted")?;
     let answer = match (quiet, json) {
         (true, _) => Answer::Numbers,
@@ -152,6 +165,29 @@ fn submit(client: &mut Client, submissions: Vec<Submission>, answer: Answer, out
         write_json(&all, output)?;
     }
     end.map(|()| all.jobs)
+}
+
+/// Whether anything can come from standard input: `/dev/null` has nothing, and a shell would wait for ever.
+fn has_input() -> bool {
+    let is_device = std::fs::metadata("/dev/stdin").is_ok_and(|input| input.file_type().is_char_device());
+    stdin().is_terminal() || !is_device
+}
+
+/// The words after a script, if they are its arguments, as for sbatch: not all of them are files with jobs.
+fn script_arguments<'a>(files: &'a [String], command: &[String]) -> Option<&'a [String]> {
+    let (script, words) = files.split_first().filter(|(_, words)| !words.is_empty() && command.is_empty())?;
+    (is_script(script) && !words.iter().all(|word| word == "-" || is_script(word) || is_job_file(word))).then_some(words)
+}
+
+/// Whether it is the name of a file that begins with `#!`.
+fn is_script(name: &str) -> bool {
+    let mut mark = [0; 2];
+    File::open(name).and_then(|mut file| file.read_exact(&mut mark)).is_ok() && mark == *b"#!"
+}
+
+fn is_job_file(name: &str) -> bool {
+    let path = Path::new(name);
+    path.is_file() && path.extension().is_some_and(|extension| extension == "toml" || extension == "rad")
 }
 
 /// Reads a file; the error explains missing dashes before a command.

@@ -130,7 +130,9 @@ fn unusable_input_is_refused_with_the_reason() {
     let summary = file(scratch.path(), "net.model", SUMMARY);
     let summary = summary.to_str().unwrap();
     let events = file(scratch.path(), "bad.trace", "carma-memory-trace 1\n{}\n+ 1 many w\n");
+    let script = file(scratch.path(), "train.py", "import torch\n");
     for (arguments, reason) in [
+        (vec!["estimate", script.to_str().unwrap()], "train.py gives its estimate"),
         (vec!["estimate", nonsense.to_str().unwrap()], "nonsense.txt cannot be used"),
         (vec!["estimate", "/nonexistent.txt"], "cannot read /nonexistent.txt"),
         (vec!["estimate", "--trace", events.to_str().unwrap()], "line 3: `many` is not bytes"),

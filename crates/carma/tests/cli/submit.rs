@@ -148,3 +148,27 @@ fn refusals_name_the_remedy() {
         .collect();
     insta::assert_snapshot!("submit-refusals", errors.join("\n"));
 }
+
+#[test]
+fn words_after_a_script_are_its_arguments() {
+    let script = "#!/bin/sh\n#SBATCH --gres=gpu:2\necho $1\n";
+    let desk = SubmitFolder::new(&[("s3.sh", script), ("other.sh", "#!/bin/sh\ntrue\n")]);
+    let output = desk.submit(&["--dry-run", "--json", "s3.sh", "one", "two words"], "");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: arguments of s3.sh: one 'two words'\n");
+    let [request]: [Value; 1] = serde_json::from_slice::<Vec<Value>>(&output.stdout).unwrap().try_into().unwrap();
+    assert_eq!(request["command"]["script"], serde_json::json!({"text": script, "arguments": ["one", "two words"]}));
+    assert_eq!(request["resources"]["gpus"], 2);
+    assert_eq!(desk.requests(&["s3.sh", "other.sh"]).len(), 2, "two scripts are two jobs");
+}
+
+#[test]
+fn what_is_missing_here_is_said_at_submission() {
+    let desk = SubmitFolder::new(&[("a.sh", "#!/bin/sh\n#SBATCH -N 1\nmodule load cuda\nsrun python train.py\n")]);
+    let output = desk.submit(&["--dry-run", "a.sh"], "");
+    let warnings = String::from_utf8(output.stderr).unwrap();
+    assert!(warnings.contains("a.sh, line 4: srun is not installed here") && warnings.contains("a.sh, line 3: "), "{warnings}");
+    assert_eq!(warnings.lines().count(), 2, "a job has one node: {warnings}");
+    assert!(desk.refusal(&["--output", "none/x.txt", "--", "true"]).contains("none is not a folder: create it first"));
+    let warned = desk.submit(&["--dry-run", "--conda", "nope", "--", "true"], "");
+    assert!(String::from_utf8(warned.stderr).unwrap().contains("no environment \"nope\""));
+}

@@ -139,6 +139,11 @@ impl Predictions {
         self.latest = predicted.jobs;
     }
 
+    /// Whether the progress of a job has stopped.
+    pub(crate) fn is_overdue(&self, decisions: &Decisions, job: JobId) -> bool {
+        self.tracks.is_overdue(decisions, job)
+    }
+
     /// The latest prediction for a job.
     pub(crate) fn of(&self, job: JobId) -> Option<&JobPrediction> {
         self.latest.get(&job)

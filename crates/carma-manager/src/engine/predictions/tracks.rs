@@ -11,6 +11,8 @@ use crate::engine::decide::Decisions;
 const LEAST_SHARE: f64 = 0.01;
 /// Progress over a shorter time says too little, in seconds alone.
 const LEAST_TIME: f64 = 20.0;
+/// Progress that is later than this many of the usual steps between two reports, and than these seconds alone, has stopped.
+const OVERDUE: (f64, f64) = (5.0, 60.0);
 /// How far off a length by progress is at least, and by how much more if little was seen: steps are not all alike.
 const SPREAD: (f64, f64) = (0.05, 0.02);
 
@@ -25,6 +27,8 @@ struct Track {
     /// Time alone and progress, at the first and the last report.
     first: Option<(f64, f64)>,
     last: Option<(f64, f64)>,
+    /// Number of steps from the first report to the last.
+    steps: u32,
 }
 
 impl Track {
@@ -40,9 +44,16 @@ impl Track {
             if self.last.is_some_and(|(_, before)| share < before) {
                 self.first = None;
             }
+            self.steps = if self.first.is_some() { self.steps + 1 } else { 0 };
             self.first.get_or_insert(report);
             self.last = Some(report);
         }
+    }
+
+    /// Whether the next report should have come long ago.
+    fn is_overdue(&self) -> bool {
+        let Some(((began, _), (last, _))) = self.first.zip(self.last).filter(|_| self.steps > 0) else { return false };
+        self.alone - last > ((last - began) / f64::from(self.steps) * OVERDUE.0).max(OVERDUE.1)
     }
 
     /// How long all of it takes alone, by its progress.
@@ -86,7 +97,7 @@ impl Tracks {
         let Some((job, active)) = decisions.job(attempt.job).and_then(|job| Some((job, job.state.active()?))) else { return };
         let devices = active.placement.devices.iter().filter_map(|granted| decisions.scheduler().fleet().device(granted.device));
         let slowdown = devices.map(|device| device.predicted_slowdown(attempt)).fold(1.0, f64::max);
-        let new = Track { alone: 0.0, at: active.launched_at, slowdown, first: None, last: None };
+        let new = Track { alone: 0.0, at: active.launched_at, slowdown, first: None, last: None, steps: 0 };
         let track = self.0.entry(attempt).or_insert(new);
         track.advance(now);
         track.slowdown = slowdown;
@@ -101,6 +112,16 @@ impl Tracks {
         let mut track = *self.0.get(&attempt)?;
         track.advance(decisions.now());
         Some(Progress { alone: Seconds::new(track.alone).ok()?, length: track.length() })
+    }
+
+    /// Whether the progress of a job has stopped: its end is not known then.
+    pub(super) fn is_overdue(&self, decisions: &Decisions, job: JobId) -> bool {
+        let attempt = decisions.job(job).and_then(|job| job.state.active()).map(|active| active.attempt);
+        attempt.and_then(|attempt| self.0.get(&attempt)).is_some_and(|track| {
+            let mut track = *track;
+            track.advance(decisions.now());
+            track.is_overdue()
+        })
     }
 
     /// How long an attempt that ends now would have taken alone.
@@ -120,7 +141,7 @@ mod tests {
     use super::*;
 
     fn track() -> Track {
-        Track { alone: 0.0, at: Time::from_secs(100), slowdown: 1.0, first: None, last: None }
+        Track { alone: 0.0, at: Time::from_secs(100), slowdown: 1.0, first: None, last: None, steps: 0 }
     }
 
     #[test]
@@ -146,5 +167,20 @@ mod tests {
         assert!((early.median().get() - 330.0).abs() < 1.0, "30 s of start-up, and 60 s for each fifth: {early:?}");
         assert!((late.median().get() - 330.0).abs() < 1.0 && late.spread() < early.spread());
         assert_eq!(report(500, 0.1), None, "it began again");
+    }
+
+    #[test]
+    fn progress_is_overdue_after_a_few_of_its_steps() {
+        let mut track = track();
+        for (second, share) in [(130, 0.1), (160, 0.2), (190, 0.3)] {
+            track.advance(Time::from_secs(second));
+            track.report(share);
+        }
+        track.advance(Time::from_secs(190 + 150));
+        assert!(!track.is_overdue());
+        track.advance(Time::from_secs(190 + 151));
+        assert!(track.is_overdue(), "five of its steps, which take 30 s each");
+        track.report(0.4);
+        assert!(!track.is_overdue());
     }
 }

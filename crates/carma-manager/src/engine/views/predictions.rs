@@ -1,6 +1,6 @@
 //! Predicted times, as they are now.
 
-use carma_core::{Fraction, Job, JobId, Time};
+use carma_core::{Fraction, Job, JobId, Stall, Time};
 
 use super::View;
 use crate::api::{JobPrediction, PredictedTime};
@@ -17,11 +17,13 @@ impl View<'_> {
         let Some(predicted) = self.predictions.of(job.id()).filter(|_| job.state.outcome().is_none()) else {
             return JobPrediction { progress, ..JobPrediction::default() };
         };
+        let hangs = job.state.active().is_some_and(|active| matches!(active.stall, Some(Stall::Hanging { .. })));
+        let end_is_known = !hangs && !self.predictions.is_overdue(self.decisions, job.id());
         let from_now = |range: Option<Range>| range.and_then(|range| from(range, self.decisions.now()));
         JobPrediction {
             progress,
             starts: if job.state.waiting().is_some() { from_now(predicted.starts) } else { None },
-            ends: from_now(predicted.ends),
+            ends: from_now(predicted.ends.filter(|_| end_is_known)),
             basis: predicted.basis.clone(),
         }
     }

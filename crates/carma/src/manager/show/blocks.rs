@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use carma_core::{Condition, Limits, MiB, OnHang, RequestedMode};
-use carma_manager::api::{AttemptDetail, CancelCause, JobDetail, JobPrediction, LogStream};
+use carma_manager::api::{AttemptDetail, CancelCause, JobDetail, JobPrediction, LogStream, explained};
 use carma_manager::request::{Activation, Resources, Schedule};
 use carma_manager::store::{Phase, StoredEvent, UnixMillis};
 use jiff::tz::TimeZone;
@@ -24,7 +24,7 @@ pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
         (None, Some(by)) if job.phase == Phase::Held => format!("{} by {by}", job.state),
         (None, _) => match job.state.active().and_then(|active| active.stall) {
             Some(stall) => format!("{}, and {stall}", job.state),
-            None => job.state.to_string(),
+            None => format!("{}{}", job.state, unused(job, now)),
         },
     };
     let head = format!("job {}{name} of {}: {state}", identity(job.id, job.array), job.owner.name);
@@ -53,6 +53,21 @@ pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
         writeln!(output, "{}", fitted(&labelled(&format!("  {}", moment(event.at, zone)), 23, &printable(text))))?;
     }
     Ok(())
+}
+
+/// A job that was never seen on its GPUs for this long is remarked on, in milliseconds.
+const UNUSED_AFTER: u64 = 600_000;
+
+/// That a job was started long ago and has not used its GPUs.
+fn unused(job: &JobDetail, now: UnixMillis) -> String {
+    let attempt = job.attempts.last().filter(|attempt| job.phase == Phase::Starting && !attempt.placement.devices.is_empty());
+    let is_flagged = job.state.active().is_some_and(|active| active.idle.is_some());
+    match attempt.map(|attempt| attempt.launched) {
+        Some(launched) if is_flagged || now.0.saturating_sub(launched.0) >= UNUSED_AFTER => {
+            format!(", and has not used its GPU for {}", duration(span(launched, now)))
+        }
+        _ => String::new(),
+    }
 }
 
 /// The cause of a cancellation.
@@ -106,7 +121,7 @@ fn request(job: &JobDetail, zone: &TimeZone) -> Vec<Line> {
         ("output", request.output.as_deref().and_then(path)),
         ("errors", request.error.as_deref().and_then(path)),
         ("needs", Some(needs(&request.resources))),
-        ("if it hangs", (request.on_hang != OnHang::Report).then(|| on_hang(request.on_hang).to_owned())),
+        ("if hanging", (request.on_hang != OnHang::Report).then(|| on_hang(request.on_hang).to_owned())),
         ("schedule", schedule(&request.schedule, zone)),
         ("submitted", Some(moment(job.submitted, zone))),
         ("ended", job.ended.map(|at| format!("{}, {} later", moment(at, zone), duration(span(job.submitted, at))))),
@@ -190,10 +205,9 @@ fn measured(attempt: &AttemptDetail) -> Vec<Line> {
         };
         format!("{} ({} reserved{most})", granted.device, memory(granted.reserved))
     });
-    let reason = attempt.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
     vec![
         ("on", listed(granted)),
-        ("ended", attempt.verdict.as_ref().map(|end| format!("{end}{reason}"))),
+        ("ended", attempt.verdict.as_ref().map(|end| explained(end, attempt.reason.as_deref()))),
         // A job that ended before the first sample has none.
         ("peak", listed(attempt.peaks.iter().filter(|peak| **peak > MiB(0)).map(|peak| memory(*peak)))),
         ("busy", utilisation(&attempt.utilisation)),
@@ -258,6 +272,18 @@ mod tests {
         let mut output = Vec::new();
         plain.replaced(|| write(&sample(), UnixMillis(1_800_003_000_000), &TimeZone::UTC, &mut output)).unwrap();
         insta::assert_snapshot!("show-plain", String::from_utf8(output).unwrap());
+    }
+
+    #[test]
+    fn a_job_that_has_not_used_its_gpu_says_so_after_ten_minutes() {
+        let attempt = AttemptDetail { launched: UnixMillis(1_800_003_000_000 - 1_680_000), ended: None, ..sample().attempts[0].clone() };
+        let starting = |launched: u64| {
+            let attempts = vec![AttemptDetail { launched: UnixMillis(launched), ..attempt.clone() }];
+            let job = JobDetail { phase: Phase::Starting, outcome: None, attempts, ..sample() };
+            unused(&job, UnixMillis(1_800_003_000_000))
+        };
+        assert_eq!(starting(attempt.launched.0), ", and has not used its GPU for 28 min");
+        assert_eq!(starting(1_800_003_000_000 - 599_000), "");
     }
 
     #[test]

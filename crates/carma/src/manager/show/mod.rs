@@ -1,5 +1,6 @@
 //! `carma show`: all facts about a job.
 
+mod array;
 mod blocks;
 #[cfg(test)]
 mod fixtures;
@@ -14,10 +15,10 @@ use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::common::{JOB_NAMES, JobArguments, now, write_json};
+use super::common::{JOB_NAMES, JobArguments, members, now, whole_array, write_json};
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{JOB_NAMES}\n\nExamples:\n  carma show last\n  carma show 12_3 --json | jq .estimate"))]
+#[command(after_help = format!("{JOB_NAMES} The number of an array shows how many of its jobs are in each state.\n\nExamples:\n  carma show last\n  carma show 12_3 --json | jq .estimate"))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     job: JobArguments,
@@ -28,6 +29,10 @@ pub(super) fn run(Arguments { job: JobArguments { job, answer } }: &Arguments, o
     let detail = client.job(job)?;
     if answer.json {
         return write_json(&detail, output);
+    }
+    let jobs = whole_array(job, &detail).map(|array| members(client, array)).transpose()?.unwrap_or_default();
+    if jobs.len() > 1 {
+        return Ok(array::write(&jobs, output)?);
     }
     Ok(write(&detail, now(client)?, &TimeZone::system(), output)?)
 }

@@ -158,6 +158,24 @@ fn jobs_are_cancelled_by_filters_and_submitted_again() {
     assert_eq!(cli.prints(&["cancel", "--name", "oth*"]), "cancelled jobs 9_1-2\n");
     assert_eq!(cli.prints(&["cancel", "--user", &rustix::process::geteuid().as_raw().to_string()]), "cancelled job 11\n");
     assert!(cli.fails(&["cancel"]).0.contains("required"));
+    assert!(cli.fails(&["cancel", "--name", "net-*"]).0.contains("no job was cancelled"));
+    let array = cli.prints(&["show", "3"]);
+    assert!(array.starts_with("array 3 of ") && array.contains("\n  1 succeeded: 3_0\n  1 failed with exit code 1: 3_1\n"), "{array}");
+    assert!(cli.prints(&["show", "3_2"]).starts_with("job 3_2 "));
+    assert!(text(&cli.run(&["logs", "3"]).stderr).contains("the first job of the array, 3_0"));
+}
+
+#[test]
+fn one_job_of_an_array_keeps_its_index_when_it_is_submitted_again() {
+    let cli = CliManager::new();
+    let home = cli.folder.path().join("home");
+    let echo = "echo $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $CARMA_ARRAY_ID $CARMA_ARRAY_INDEX";
+    fs::write(home.join("job.sh"), format!("#!/bin/sh\n#SBATCH --array=4-5\n#SBATCH -o out_%A_%a.log\n{echo}\n")).unwrap();
+    cli.prints(&["submit", "--gpus", "0", "--wait", "job.sh"]);
+    assert_eq!(fs::read_to_string(home.join("out_1_5.log")).unwrap(), "1 5 1 5\n");
+    assert_eq!(cli.prints(&["resubmit", "1_5"]), "1_5 is submitted again as job 3_5\n");
+    cli.prints(&["wait", "3_5", "-q"]);
+    assert_eq!(fs::read_to_string(home.join("out_3_5.log")).unwrap(), "3 5 3 5\n");
 }
 
 #[test]
@@ -170,6 +188,10 @@ fn a_job_that_can_never_run_here_is_refused() {
         "{refused}"
     );
     assert!(cli.fails(&["submit", "--mem", "50GiB", "--", "true"]).0.contains("the largest GPU has 40"));
+    let planned = cli.run(&["submit", "--dry-run", "--gpus", "9", "--", "true"]);
+    let words = text(&planned.stdout);
+    assert!(words.contains("It can never start: it needs 9 GPUs") && !words.contains("would take it"), "{words}");
+    assert_eq!(planned.status.code(), Some(1), "as the submission would");
     assert!(cli.prints(&["submit", "--gpus", "8", "--wait-for-hardware", "--", "true"]).starts_with("job 1"));
     assert!(cli.fails(&["submit", "--gpus", "0", "--host-mem", "900TiB", "--", "true"]).0.contains("can never start"));
 }
@@ -264,6 +286,8 @@ fn an_interactive_job_has_the_callers_terminal() {
     assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
     cli.shell(&["--wait"], "true");
     assert!(cli.fails(&["attach", "last"]).0.contains("has no terminal"));
+    let (refused, _) = cli.fails(&["submit", "--gpus", "0", "--interactive", "--", "sh"]);
+    assert!(refused.contains("an interactive job needs input"), "nothing comes from /dev/null: {refused}");
 }
 
 #[test]
