@@ -35,6 +35,7 @@ impl DirtyScope {
             | Event::StallSeen { .. }
             | Event::Checkpointed { .. }
             | Event::MemoryNeeded { .. }
+            | Event::EndedAt { .. }
             | Event::NotLimited { .. }
             | Event::Tick => Self::Nothing,
             _ => Self::Anything,

@@ -1,5 +1,6 @@
 //! Accounting: the GPU usage of attempts, sample by sample.
 
+mod ends;
 pub(crate) mod minutes;
 pub(crate) mod recent;
 mod samples;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use carma_core::{AttemptId, DeviceId, Granted, Placement, Time, Utilisation};
 
+pub(crate) use self::ends::ToldEnd;
 use self::minutes::Minutes;
 use self::recent::Recent;
 use self::steps::MemorySteps;
