@@ -38,7 +38,7 @@ impl EngineState {
     }
 
     /// Saves the use of attempts and users, so that it continues after a restart. On a full disk, a part is lost.
-    pub(super) fn save(&self) {
+    pub(super) fn save(&mut self) {
         self.accounting.save();
         let used: Vec<PastUse> = self.decisions.scheduler().shares(self.decisions.now()).iter().map(|report| report.past).collect();
         // Without fair share there is nothing new, and the file is left as it is.

@@ -127,7 +127,8 @@ impl EngineState {
         self.estimates.lengths.clear();
         self.predictions.clear();
         let running: Vec<AttemptId> = adopted.iter().map(|(attempt, _)| *attempt).collect();
-        self.accounting.begin(&running);
+        let states: Vec<(&StoredAttempt, Adopted)> = loaded.running.iter().zip(adopted.iter().map(|(_, adopted)| *adopted)).collect();
+        self.accounting.begin(&states, speed);
         let found = match self.gpus.find() {
             Err(error) if holds_gpus(&loaded, &adopted) => return Err(EngineError::GpusUnreadable(error)),
             // If the driver does not answer, there are no GPUs for now.
@@ -137,6 +138,10 @@ impl EngineState {
             self.host.attach(&mut self.decisions, self.gpus.topology(&found))?;
         }
         self.gpus.attach(&mut self.decisions, found, &loaded.machine_changes, loaded.drained.clone())?;
+        // Before the ends of attempts are told, which take their energy with them.
+        for (device, counter) in self.gpus.energy_counters() {
+            self.accounting.bridge(device, now, counter);
+        }
         if self.setup.local && (self.setup.observes || self.draining) {
             self.decisions.prepare(Event::HostShort { server: LOCAL_SERVER })?;
         }
@@ -246,11 +251,6 @@ fn latest_wall(reader: &Reader, loaded: &Loaded) -> Result<UnixMillis, EngineErr
     Ok(last.chain(reader.last_minute()?.map(|minute| UnixMillis(minute.0 * 60_000))).max().unwrap_or_default())
 }
 
-/// Attaches missing GPUs that attempts are on, so that the core can lose them.
-fn attach_gone(decisions: &mut Decisions, jobs: &[Job]) -> Result<BTreeSet<DeviceId>, EventError> {
-    let granted = jobs.iter().filter_map(|job| job.state.active()).flat_map(|active| &active.placement.devices);
-    let mut gone = BTreeSet::new();
-    for Granted { device, reserved, .. } in granted {
 /// The wall clock that agrees with the manager's time about how long attempts have run.
 fn wall_of_attempts(loaded: &Loaded, now: Time) -> UnixMillis {
     let of_attempt = |stored: &StoredAttempt| {
@@ -265,6 +265,11 @@ fn active_attempt(loaded: &Loaded, attempt: AttemptId) -> Option<&Active> {
     loaded.jobs.iter().find_map(|unfinished| unfinished.job.state.active().filter(|active| active.attempt == attempt))
 }
 
+/// Attaches missing GPUs that attempts are on, so that the core can lose them.
+fn attach_gone(decisions: &mut Decisions, jobs: &[Job]) -> Result<BTreeSet<DeviceId>, EventError> {
+    let granted = jobs.iter().filter_map(|job| job.state.active()).flat_map(|active| &active.placement.devices);
+    let mut gone = BTreeSet::new();
+    for Granted { device, reserved, .. } in granted {
         if decisions.scheduler().fleet().device(*device).is_none() {
             decisions.prepare(Event::GpuAttached(DeviceSpec::new(*device, *reserved)))?;
             gone.insert(*device);

@@ -7,11 +7,13 @@ use std::time::Duration;
 use carma_core::DeviceId;
 use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
+use carma_gpu::{Monitor, Observation};
 
 use super::Gpus;
 use super::report::{GpuChange, Reports};
 use crate::engine::decide::Decisions;
 use crate::host_gpus::{GpuSample, Sampled, Sampler, SamplerSetup};
+use crate::measure::Millijoules;
 
 /// The shortest period of any source of counters.
 const MIN_PERIOD: Duration = Duration::from_millis(100);
@@ -51,6 +53,17 @@ impl Gpus {
         self.sampling.sampler = Some(Sampler::start(setup, self.devices.clone(), report_to(self.reports.clone()))?);
         self.rules_changed(decisions);
         Ok(())
+    }
+
+    /// The energy counters of the GPUs of this host, read now. Unset where a GPU has none or does not answer.
+    pub(crate) fn energy_counters(&self) -> Vec<(DeviceId, Option<Millijoules>)> {
+        let Some(driver) = &self.setup.driver else { return Vec::new() };
+        let (observations, _) = Monitor::default().sample(driver, &self.devices.uuids());
+        let counter = |observation: Observation| {
+            let energy = observation.reading.ok().and_then(|reading| reading.energy);
+            Some((self.devices.by_uuid(&observation.device)?.id, energy.map(Millijoules::from_joules)))
+        };
+        observations.into_iter().filter_map(counter).collect()
     }
 
     /// Samples what the rules need now.
