@@ -155,5 +155,6 @@ impl EngineState {
         self.decisions.note(attempt.job, JobEvent::Ended { attempt: attempt.number, verdict, reason, blame }, text);
         self.decisions.tell_or_log(event);
         self.gpus.forget_gone_instances(&mut self.decisions, &placement);
+        drop(self.gpus.stop_unwanted_mps(&self.decisions));
     }
 }
