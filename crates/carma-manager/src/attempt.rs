@@ -186,3 +186,22 @@ pub struct Ended {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_memory_limit: bool,
 }
+
+/// How long an attempt ran, and how long ago it ended, in its host's time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Past {
+    /// How long it ran.
+    pub(crate) ran: Seconds,
+    /// How long ago it ended.
+    pub(crate) ago: Seconds,
+}
+
+impl Ended {
+    /// As seen from now. A clock that was set back counts as no time.
+    pub(crate) fn past(&self) -> Past {
+        let between = |from: SystemTime, to: SystemTime| {
+            to.duration_since(from).ok().and_then(|span| Seconds::new(span.as_secs_f64()).ok()).unwrap_or(Seconds::ZERO)
+        };
+        Past { ran: between(self.started, self.ended), ago: between(self.ended, SystemTime::now()) }
+    }
+}

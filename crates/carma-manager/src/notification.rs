@@ -1,7 +1,5 @@
 //! Notifications of users: events and channels.
 
-use std::path::PathBuf;
-
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -67,9 +65,8 @@ pub struct NotifiedEvent {
     /// The last lines of its last attempt, if it failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_lines: Vec<String>,
-    /// The path of its log.
-    #[schema(value_type = Option<String>)]
-    pub log: Option<PathBuf>,
+    /// The command that shows its log.
+    pub log: Option<String>,
 }
 
 /// The result of a test message.

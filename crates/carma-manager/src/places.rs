@@ -58,12 +58,23 @@ impl Places {
 
     /// The sockets to try, in order: only `CARMA_SOCKET` if it is set; otherwise the user's own, then the system's.
     pub fn sockets() -> Vec<PathBuf> {
-        if let Some(socket) = env::var_os(SOCKET_VARIABLE).filter(|socket| !socket.is_empty()) {
-            return vec![socket.into()];
+        if let Some(socket) = Self::chosen_socket() {
+            return vec![socket];
         }
         let mut sockets = vec![Self::own().socket, Self::system().socket];
         sockets.dedup();
         sockets
+    }
+
+    /// The socket in `CARMA_SOCKET`, if it is set.
+    pub fn chosen_socket() -> Option<PathBuf> {
+        env::var_os(SOCKET_VARIABLE).filter(|socket| !socket.is_empty()).map(PathBuf::from)
+    }
+
+    /// The paths of the manager of a socket. Unset if no manager has had its state where this socket is.
+    pub fn of_socket(socket: &Path) -> Option<Self> {
+        let usual = [Self::own(), Self::system(), Self::own_user()].into_iter().find(|places| places.socket == socket);
+        usual.or_else(|| socket.parent().map(Self::at).filter(|places| places.socket == socket && places.database().exists()))
     }
 
     /// The database.

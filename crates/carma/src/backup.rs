@@ -3,23 +3,28 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use carma_format::count;
-use carma_manager::places::Places;
+use carma_manager::places::{Places, SOCKET_VARIABLE};
 use carma_manager::store::{Copied, back_up, restore as put_back};
 use clap::Args;
 
 /// Which manager's state.
 #[derive(Debug, Args)]
 struct StateFolder {
-    /// The state folder of the manager [default: /var/lib/carma (root) or ~/.local/state/carma].
+    /// The state folder of the manager [default: that of CARMA_SOCKET, otherwise /var/lib/carma (root) or ~/.local/state/carma].
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
 }
 
 impl StateFolder {
-    fn store(&self) -> PathBuf {
-        self.state.as_deref().map_or_else(Places::own, Places::at).database()
+    fn places(&self) -> Result<Places> {
+        if let Some(state) = &self.state {
+            return Ok(Places::at(state));
+        }
+        let Some(socket) = Places::chosen_socket() else { return Ok(Places::own()) };
+        let unknown = || format!("no manager has its state beside {SOCKET_VARIABLE} ({}): name its folder with --state", socket.display());
+        Places::of_socket(&socket).with_context(unknown)
     }
 }
 
@@ -50,13 +55,20 @@ pub(crate) struct RestoreArguments {
 }
 
 pub(crate) fn backup(arguments: &BackupArguments, output: &mut impl Write) -> Result<()> {
-    let copied = back_up(&arguments.folder.store(), &arguments.file, arguments.force)?;
+    let copied = back_up(&arguments.folder.places()?.database(), &arguments.file, arguments.force)?;
     writeln!(output, "{}: {}", arguments.file.display(), content(copied))?;
     Ok(())
 }
 
 pub(crate) fn restore(arguments: &RestoreArguments, output: &mut impl Write) -> Result<()> {
-    let store = arguments.folder.store();
+    let Places { state, .. } = arguments.folder.places()?;
+    // A mistaken place would become a new state folder, which no manager reads.
+    ensure!(
+        arguments.folder.state.is_some() || state.is_dir(),
+        "there is no folder {}: name the folder with --state to create it",
+        state.display()
+    );
+    let store = Places::at(&state).database();
     let restored = put_back(&arguments.file, &store).context("the store was not restored")?;
     writeln!(output, "{}: {}", store.display(), content(restored.copied))?;
     if let Some(kept) = restored.kept {

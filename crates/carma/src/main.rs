@@ -68,8 +68,36 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             // A shim writes this to a file: a full disk must not turn an error into a panic.
-            let _ = writeln!(std::io::stderr(), "carma: {error:#}");
+            let _ = writeln!(std::io::stderr(), "carma: {}", with_causes(&error));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// An error with its causes. Many errors have the text of their cause in their own, so it is not said again.
+fn with_causes(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.as_str() {
+        "" => cause,
+        _ if text.contains(&cause) => text,
+        _ => format!("{text}: {cause}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use anyhow::Context;
+    use carma_manager::serve::ServeError;
+
+    use super::*;
+
+    #[test]
+    fn the_cause_of_an_error_is_said_once() {
+        let source = std::io::Error::from(ErrorKind::AddrInUse);
+        let error = anyhow::Error::from(ServeError::Socket { path: PathBuf::from("/s"), source });
+        assert_eq!(with_causes(&error), "cannot listen on /s: address in use");
+        let error: anyhow::Error = Err::<(), _>(error).context("no manager").unwrap_err();
+        assert_eq!(with_causes(&error), "no manager: cannot listen on /s: address in use");
     }
 }

@@ -779,6 +779,7 @@ export interface components {
         Active: {
             /** @description Which attempt. */
             attempt: components["schemas"]["AttemptId"];
+            ended_at?: null | components["schemas"]["Time"];
             idle?: null | components["schemas"]["Idle"];
             /** @description When it was launched. */
             launched_at: components["schemas"]["Time"];

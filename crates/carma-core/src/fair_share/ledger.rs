@@ -62,16 +62,24 @@ pub(crate) struct Reading {
     pub(crate) due: f64,
 }
 
+/// What is left of a use after this time.
+fn decay(passed: Seconds, half_life: Seconds) -> f64 {
+    (-passed.get() / half_life.get()).exp2()
+}
+
+/// What a steady use of so many GPUs comes to. It decays while it accrues, so it is never above `rate * half_life / ln 2`.
+fn accrued(rate: f64, passed: Seconds, half_life: Seconds) -> f64 {
+    rate * half_life.get() / std::f64::consts::LN_2 * (1.0 - decay(passed, half_life))
+}
+
 /// GPU-seconds below which an account is dropped.
 const NEGLIGIBLE: f64 = 0.5;
 
 impl Entry {
     /// Brings it to a later moment: what it takes accrues, and all of it decays.
     fn advance(&mut self, to: Time, half_life: Seconds) {
-        let passed = (to - self.as_of).get();
-        let (decay, pace) = ((-passed / half_life.get()).exp2(), half_life.get() / std::f64::consts::LN_2);
-        // Decaying while it accrues, a steady rate comes to no more than `rate * pace`.
-        self.had = self.had * decay + self.rate * pace * (1.0 - decay);
+        let passed = to - self.as_of;
+        self.had = self.had * decay(passed, half_life) + accrued(self.rate, passed, half_life);
         self.as_of = self.as_of.max(to);
     }
 
@@ -129,10 +137,14 @@ impl Ledger {
         self.read(now, config);
     }
 
-    /// Stops to charge an attempt that ended.
-    pub(crate) fn end(&mut self, attempt: AttemptId, now: Time, config: &QueueConfig) {
+    /// Stops to charge an attempt that ended at this moment, now or before.
+    pub(crate) fn end(&mut self, attempt: AttemptId, ended: Time, now: Time, config: &QueueConfig) {
         let Some(charge) = self.running.remove(&attempt) else { return };
-        self.entries(charge.account, now, config).for_each(|entry| entry.end(attempt, charge));
+        let too_much = accrued(charge.weight, now - ended, config.half_life);
+        self.entries(charge.account, now, config).for_each(|entry| {
+            entry.had = (entry.had - too_much).max(0.0);
+            entry.end(attempt, charge);
+        });
         self.read(now, config);
     }
 
@@ -244,12 +256,26 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.begin(attempt(1), charge(ADA, 0.5, 10), 0.0, Time::ZERO, &config);
         assert_eq!(ledger.of_user(ADA), 5_000, "what it is about to have counts");
-        ledger.end(attempt(1), Time::from_secs(20), &config);
+        ledger.end(attempt(1), Time::from_secs(20), Time::from_secs(20), &config);
         let after = ledger.of_user(ADA);
         assert!((9_800..10_000).contains(&after), "{after}: overdue, it has had what it took");
         ledger.read(Time::from_secs(1020), &config);
         assert!(ledger.of_user(ADA).abs_diff(after / 2) <= 1);
         assert_eq!(ledger.of_group(GroupId(1)), ledger.of_user(ADA));
+    }
+
+    #[test]
+    fn an_attempt_that_ended_before_is_charged_until_its_end() {
+        let config = QueueConfig { half_life: Seconds::from_secs(1000), ..Config::from(Preset::Paper).queue };
+        let used = |ended: u64, told: u64| {
+            let mut ledger = Ledger::default();
+            ledger.begin(attempt(1), charge(ADA, 1.0, 0), 0.0, Time::ZERO, &config);
+            ledger.end(attempt(1), Time::from_secs(ended), Time::from_secs(told), &config);
+            ledger.read(Time::from_secs(2000), &config);
+            ledger.of_user(ADA)
+        };
+        assert!(used(50, 1500).abs_diff(used(50, 50)) <= 1, "{} {}", used(50, 1500), used(50, 50));
+        assert!(used(50, 1500) < used(1500, 1500) / 5);
     }
 
     #[test]

@@ -55,6 +55,7 @@ mod tests {
             stopping: None,
             needed: None,
             idle: None,
+            ended_at: None,
             stall: None,
         });
         job

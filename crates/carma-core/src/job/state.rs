@@ -26,7 +26,7 @@ use super::outcome::{Outcome, StopReason};
 use super::placement::Placement;
 use super::stall::Stall;
 use crate::AttemptId;
-use crate::units::{MiB, Time};
+use crate::units::{MiB, Seconds, Time};
 
 /// The state of a job, with the data of that state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -127,12 +127,22 @@ pub struct Active {
     /// The memory that the job reported it needed on a device when it ran out of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<MiB>,
+    /// When it ended, if that was some time before its end is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Time>,
     /// Set while it holds its GPUs without using them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
     /// Set while it hangs, or is much slower than it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
+}
+
+impl Active {
+    /// How long it has run, until its end or now.
+    pub fn ran(&self, now: Time) -> Seconds {
+        self.ended_at.unwrap_or(now) - self.launched_at
+    }
 }
 
 /// How an attempt is idle that holds GPUs.

@@ -27,8 +27,16 @@ impl Scheduler {
         let attempt = known.next_attempt();
         // The remaining work of a job that resumes from a checkpoint.
         let expected = known.spec.expected_duration.and_then(|_| known.expected_remaining(now));
-        let active =
-            Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, needed: None, idle: None, stall: None };
+        let active = Active {
+            attempt,
+            placement: placement.clone(),
+            launched_at: now,
+            stopping: None,
+            needed: None,
+            ended_at: None,
+            idle: None,
+            stall: None,
+        };
         if known.state.launch(active).is_err() {
             debug_assert!(false, "{job} was launched while {}", known.state.name());
             return;
@@ -157,6 +165,14 @@ impl Scheduler {
         Ok(())
     }
 
+    pub(super) fn ended_at(&mut self, attempt: AttemptId, at: Time, now: Time) -> Result<(), EventError> {
+        self.under_way(attempt)?;
+        if let Some(active) = self.jobs.get_mut(&attempt.job).and_then(|job| job.state.active_mut()) {
+            active.ended_at = Some(at.min(now).max(active.launched_at));
+        }
+        Ok(())
+    }
+
     /// The attempt runs on a device without the limits that it should have.
     pub(super) fn not_limited(&mut self, attempt: AttemptId, device: DeviceId, now: Time) -> Result<(), EventError> {
         let (job, _) = self.under_way(attempt)?;
@@ -197,7 +213,7 @@ impl Scheduler {
             self.remember_lost_server(&active, now);
         }
         // A server and a time limit can end at the same moment.
-        let out_of_time = verdict == Verdict::ServerLost && limit.is_some_and(|limit| now - active.launched_at >= limit);
+        let out_of_time = verdict == Verdict::ServerLost && limit.is_some_and(|limit| active.ran(now) >= limit);
         let stopping = active.stopping.or(out_of_time.then_some(StopReason::TimeLimit));
         match self.next_step(attempt, stopping, &verdict, oom, now) {
             NextStep::Finish(outcome) => self.finish(attempt.job, outcome, now, actions),

@@ -36,6 +36,7 @@ impl DirtyScope {
             | Event::StallSeen { .. }
             | Event::Checkpointed { .. }
             | Event::MemoryNeeded { .. }
+            | Event::EndedAt { .. }
             | Event::NotLimited { .. }
             | Event::Tick => Self::Nothing,
             _ => Self::Anything,

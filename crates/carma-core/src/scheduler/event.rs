@@ -238,6 +238,13 @@ pub enum Event {
         /// What it had, and what it requested.
         needed: MiB,
     },
+    /// An attempt ended some time ago, for example while no manager was there. Comes before its end.
+    EndedAt {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// When. It is charged until then.
+        at: Time,
+    },
     /// The driver did not set the memory limits of an attempt on a device: it runs there without.
     NotLimited {
         /// Which attempt.

@@ -195,6 +195,7 @@ impl Scheduler {
             Event::StallSeen { attempt, stall } => self.stall_seen(attempt, stall, now, actions),
             Event::Checkpointed { attempt } => self.checkpointed(attempt, now),
             Event::MemoryNeeded { attempt, needed } => self.memory_needed(attempt, needed),
+            Event::EndedAt { attempt, at } => self.ended_at(attempt, at, now),
             Event::NotLimited { attempt, device } => self.not_limited(attempt, device, now),
             Event::LaunchFailed { attempt, reason } => self.exited(attempt, Verdict::CouldNotStart { reason }, now, actions),
             Event::JobExited { attempt, verdict } => self.exited(attempt, verdict, now, actions),

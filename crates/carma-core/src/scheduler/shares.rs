@@ -134,10 +134,10 @@ impl Scheduler {
 
     /// Adds the GPU time of an ended attempt to its job, and stops the charge to its user.
     pub(super) fn settle_use(&mut self, active: &Active, now: Time) {
-        let had = (now - active.launched_at).times(active.placement.devices.len() as f64);
+        let had = active.ran(now).times(active.placement.devices.len() as f64);
         self.jobs.entry(active.attempt.job).and_modify(|job| job.attained = job.attained + had);
         if self.config.queue.fair_share {
-            self.queues.main.ledger.end(active.attempt, now, &self.config.queue);
+            self.queues.main.ledger.end(active.attempt, active.ended_at.unwrap_or(now), now, &self.config.queue);
         }
     }
 

@@ -34,7 +34,7 @@ const WRITE: Duration = Duration::from_secs(10);
 pub(crate) enum ListenError {
     #[error(transparent)]
     Secret(#[from] SecretError),
-    #[error("cannot listen for agents on {address}: {source}")]
+    #[error("manager.agents.listen: cannot listen for agents on {address}: {source}")]
     Address { address: SocketAddr, source: io::Error },
     #[error("cannot write {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },

@@ -26,6 +26,7 @@ impl EngineState {
     /// Moves the core's time, and keeps what follows the wall clock in its place.
     fn advance(&mut self, span: Seconds) {
         self.decisions.clock.advance(span);
+        self.listeners.begin(self.decisions.clock);
         self.move_begin_times();
         let ends: Vec<(ServerId, Option<Time>)> =
             self.servers.iter().map(|server| (server.stored.id, server.stored.ends.map(|ends| self.core_time(ends)))).collect();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use carma_core::{PastUse, Seconds};
+use carma_core::{AttemptId, PastUse, Seconds};
 
 use super::log_removal::remove_logs;
 use super::state::EngineState;
@@ -26,13 +26,19 @@ impl EngineState {
         self.decisions.batch.changes.push(Change::ClockAdvanced(self.decisions.now()));
         self.jobs.forget_lingering(&mut self.decisions);
         self.gpus.rescan_devices();
-        if self.timetable.prune_is_due(self.decisions.clock.real(PRUNE_PERIOD), self.log_space.is_short()) {
+        let is_short = self.log_space.is_short(|attempt| self.written_logs(attempt));
+        if self.timetable.prune_is_due(self.decisions.clock.real(PRUNE_PERIOD), is_short) {
             self.prune();
         }
     }
 
+    /// The size of a running attempt's logs.
+    fn written_logs(&self, attempt: AttemptId) -> u64 {
+        self.attempts.executor().output(attempt).iter().flatten().map(|(bytes, _)| bytes).sum()
+    }
+
     /// Saves the use of attempts and users, so that it continues after a restart. On a full disk, a part is lost.
-    pub(super) fn save(&self) {
+    pub(super) fn save(&mut self) {
         self.accounting.save();
         let used: Vec<PastUse> = self.decisions.scheduler().shares(self.decisions.now()).iter().map(|report| report.past).collect();
         // Without fair share there is nothing new, and the file is left as it is.
@@ -46,7 +52,7 @@ impl EngineState {
         let retention = retention(&self.setup.configuration.manager.keep);
         let (store, executor, now) = (Arc::clone(self.writer.store()), Arc::clone(self.attempts.executor()), self.decisions.wall());
         let pruning = Arc::clone(&self.timetable.pruning);
-        let (kept_logs, log_target) = (self.log_space.kept().clone(), self.log_space.target());
+        let (kept_logs, space_left) = (self.log_space.kept().clone(), self.log_space.left(|attempt| self.written_logs(attempt)));
         pruning.runs.store(true, Ordering::Release);
         let ended = Arc::clone(&pruning);
         let run = move || {
@@ -56,7 +62,7 @@ impl EngineState {
                 Err(error) => tracing::warn!("cannot delete old jobs: {error}"),
             }
             let Ok(reader) = store.reader() else { return };
-            remove_logs(&store, &reader, executor.as_ref(), &kept_logs, log_target);
+            remove_logs(&store, &reader, executor.as_ref(), &kept_logs, &space_left);
             if pruning.continues.load(Ordering::Acquire) {
                 return;
             }

@@ -2,7 +2,7 @@
 
 use carma_core::{AttemptId, Event, Verdict};
 
-use super::accounting::{measured, tallies};
+use super::accounting::{ToldEnd, measured, tallies};
 use super::attempts;
 use super::decide::Effect;
 use super::estimates::{LearnedRun, Purpose};
@@ -11,6 +11,7 @@ use super::gpus::memory_limits::not_limited;
 use super::input::Input;
 use super::state::EngineState;
 use super::task::Task;
+use crate::attempt::Ended;
 use crate::event::JobEvent;
 use crate::executor::{Leftovers, Report};
 use crate::host_gpus::LOCAL_SERVER;
@@ -78,6 +79,10 @@ impl EngineState {
         if let Some(needed) = judgement.needed {
             self.decisions.tell_or_log(Event::MemoryNeeded { attempt, needed });
         }
+        let launched = self.decisions.job(attempt.job).and_then(|job| job.state.active()).map(|active| active.launched_at);
+        if let Some(at) = launched.and_then(|launched| self.told_end(Some(leftovers)).at(launched, self.decisions.now())) {
+            self.decisions.tell_or_log(Event::EndedAt { attempt, at });
+        }
         self.attempts.poll_last(&mut self.decisions, attempt);
         let verdict = judgement.verdict.clone();
         self.conclude(attempt, Some(leftovers), &judgement, Event::JobExited { attempt, verdict });
@@ -105,12 +110,26 @@ impl EngineState {
         }
     }
 
+    fn told_end(&self, leftovers: Option<&Leftovers>) -> ToldEnd {
+        let past = leftovers.and_then(|leftovers| leftovers.ended.as_ref()).map(Ended::past);
+        ToldEnd { past, speed: self.decisions.clock.speed() }
+    }
+
     /// Stores the end of an attempt, learns from it, and tells the core.
     pub(super) fn conclude(&mut self, attempt: AttemptId, leftovers: Option<&Leftovers>, judgement: &Judgement, event: Event) {
         let used = self.accounting.finish(attempt);
         let job = self.decisions.job(attempt.job);
         let placement = job.and_then(|job| job.state.active()).map(|active| active.placement.clone());
-        let Some(placement) = placement.filter(|_| self.attempts.remove(attempt)) else { return };
+        let Some((placement, known)) = placement.and_then(|placement| Some((placement, self.attempts.remove(attempt)?))) else { return };
+        let (now, ended) = (self.decisions.wall(), self.told_end(leftovers).wall(known.launched, self.decisions.wall()));
+        if now < known.launched {
+            let early = (known.launched.0 - now.0) / 1000;
+            tracing::warn!(
+                job = attempt.job.0,
+                attempt = attempt.number,
+                "the clock is {early} s before the launch of the attempt: only its length counts"
+            );
+        }
         self.decisions.batch.effects.push(Effect::Acknowledge(attempt));
         let gpu = placement.devices.first().and_then(|granted| self.gpus.device(granted.device)).map(|device| device.name.as_str());
         let alone = self.predictions.time_alone(&self.decisions, attempt);
@@ -120,7 +139,7 @@ impl EngineState {
         tallies::count_end(&mut self.decisions, owner, attempt, &used.measurement, &judgement.verdict);
         let over_time = used.over_time(attempt, self.decisions.now(), self.decisions.wall());
         let end = AttemptEnd {
-            at: self.decisions.wall(),
+            at: ended,
             exit: leftovers.and_then(|leftovers| Some(leftovers.ended.as_ref()?.exit.clone())),
             verdict: judgement.verdict.clone(),
             reason: Some(judgement.reason.clone()),
@@ -136,5 +155,6 @@ impl EngineState {
         self.decisions.note(attempt.job, JobEvent::Ended { attempt: attempt.number, verdict, reason, blame }, text);
         self.decisions.tell_or_log(event);
         self.gpus.forget_gone_instances(&mut self.decisions, &placement);
+        drop(self.gpus.stop_unwanted_mps(&self.decisions));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use carma_core::{
-    AttemptId, DeviceId, DeviceSpec, Event, EventError, Granted, Job, JobId, Resumes, ServerId, Signal, State, StopReason, Time,
+    Active, AttemptId, DeviceId, DeviceSpec, Event, EventError, Granted, Job, JobId, Resumes, ServerId, Signal, State, StopReason, Time,
 };
 
 use super::accounting::Accounting;
@@ -31,13 +31,14 @@ use super::state::{Condition, EngineState};
 use super::timetable::Timetable;
 use super::writer::Writer;
 use crate::agents::{Executors, address_file, secret_file};
+use crate::attempt::Past;
 use crate::batch::{PilotPaths, pilots_folder};
 use crate::executor::Adopted;
 use crate::host_gpus::LOCAL_SERVER;
 use crate::memory_limits::CannotLimit;
 use crate::notifications::NotifierHandle;
 use crate::saved;
-use crate::store::{JobFilter, Loaded, Reader, Store, UnfinishedJob, UnixMillis};
+use crate::store::{JobFilter, Loaded, Reader, Store, StoredAttempt, UnfinishedJob, UnixMillis};
 use crate::turns::{Limits, Turns};
 
 /// The file with the usage of attempts so far.
@@ -117,14 +118,17 @@ impl EngineState {
         self.skip_used_numbers();
         let adopted = self.attempts.adopt(&loaded.running);
         let speed = self.setup.world.speed;
-        let clock = Clock::from(time_goes_on(&loaded, &adopted, speed), speed).not_before(latest_wall(&self.reader, &loaded)?);
+        let now = time_goes_on(&loaded, &adopted, speed);
+        let wall = latest_wall(&self.reader, &loaded)?.max(wall_of_attempts(&loaded, now)).max(self.decisions.wall());
+        let clock = Clock::from(now, speed).not_before(wall);
         self.listeners.begin(clock);
         self.decisions = Decisions::new(Core::new(&self.setup.configuration.rules, self.setup.record.as_deref())?, clock);
         self.jobs = Jobs::default();
         self.estimates.lengths.clear();
         self.predictions.clear();
         let running: Vec<AttemptId> = adopted.iter().map(|(attempt, _)| *attempt).collect();
-        self.accounting.begin(&running);
+        let states: Vec<(&StoredAttempt, Adopted)> = loaded.running.iter().zip(adopted.iter().map(|(_, adopted)| *adopted)).collect();
+        self.accounting.begin(&states, speed);
         let found = match self.gpus.find() {
             Err(error) if holds_gpus(&loaded, &adopted) => return Err(EngineError::GpusUnreadable(error)),
             // If the driver does not answer, there are no GPUs for now.
@@ -134,6 +138,10 @@ impl EngineState {
             self.host.attach(&mut self.decisions, self.gpus.topology(&found))?;
         }
         self.gpus.attach(&mut self.decisions, found, &loaded.machine_changes, loaded.drained.clone())?;
+        // Before the ends of attempts are told, which take their energy with them.
+        for (device, counter) in self.gpus.energy_counters() {
+            self.accounting.bridge(device, now, counter);
+        }
         if self.setup.local && (self.setup.observes || self.draining) {
             self.decisions.prepare(Event::HostShort { server: LOCAL_SERVER })?;
         }
@@ -243,6 +251,20 @@ fn latest_wall(reader: &Reader, loaded: &Loaded) -> Result<UnixMillis, EngineErr
     Ok(last.chain(reader.last_minute()?.map(|minute| UnixMillis(minute.0 * 60_000))).max().unwrap_or_default())
 }
 
+/// The wall clock that agrees with the manager's time about how long attempts have run.
+fn wall_of_attempts(loaded: &Loaded, now: Time) -> UnixMillis {
+    let of_attempt = |stored: &StoredAttempt| {
+        let ran = now - active_attempt(loaded, stored.attempt)?.launched_at;
+        Some(UnixMillis(stored.launched.0.saturating_add(ran.milliseconds())))
+    };
+    loaded.running.iter().filter_map(of_attempt).max().unwrap_or_default()
+}
+
+/// The core's state of an attempt.
+fn active_attempt(loaded: &Loaded, attempt: AttemptId) -> Option<&Active> {
+    loaded.jobs.iter().find_map(|unfinished| unfinished.job.state.active().filter(|active| active.attempt == attempt))
+}
+
 /// Attaches missing GPUs that attempts are on, so that the core can lose them.
 fn attach_gone(decisions: &mut Decisions, jobs: &[Job]) -> Result<BTreeSet<DeviceId>, EventError> {
     let granted = jobs.iter().filter_map(|job| job.state.active()).flat_map(|active| &active.placement.devices);
@@ -281,9 +303,8 @@ fn holds_gpus(loaded: &Loaded, adopted: &[(AttemptId, Adopted)]) -> bool {
 /// The present time of the manager: the last stored time, or later if attempts have run since. The wall clock does not matter.
 fn time_goes_on(loaded: &Loaded, adopted: &[(AttemptId, Adopted)], speed: f64) -> Time {
     let since_launch = |(attempt, adopted): &(AttemptId, Adopted)| {
-        let Adopted::Running { ran: Some(ran) } = adopted else { return None };
-        let active = loaded.jobs.iter().find_map(|unfinished| unfinished.job.state.active().filter(|active| active.attempt == *attempt))?;
-        Some(active.launched_at + ran.times(speed))
+        let (Adopted::Running { ran: Some(ran) } | Adopted::Over(Some(Past { ran, .. }))) = adopted else { return None };
+        Some(active_attempt(loaded, *attempt)?.launched_at + ran.times(speed))
     };
     adopted.iter().filter_map(since_launch).max().unwrap_or(Time::ZERO).max(loaded.clock)
 }

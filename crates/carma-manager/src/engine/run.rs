@@ -222,7 +222,10 @@ impl EngineState {
             match effect {
                 Effect::Start(order) => self.attempts.start(order),
                 Effect::Signal(attempt, signal) => self.attempts.signal(attempt, signal),
-                Effect::Acknowledge(attempt) => self.attempts.acknowledge(attempt),
+                Effect::Acknowledge(attempt) => {
+                    self.attempts.acknowledge(attempt);
+                    self.accounting.forget(attempt);
+                }
                 Effect::Answer(answer) => answer(Ok(())),
                 Effect::Publish(update) => self.listeners.publish(self.decisions.wall(), update),
                 Effect::Switch { device, to } => self.gpus.carry_out_switch(&mut self.decisions, device, to),

@@ -90,11 +90,22 @@ pub(super) fn remove_logs(folder: &AttemptFolder) {
 
 /// Removes the folders of unknown jobs. `program` is the one that removes files of users, with their rights.
 pub(super) fn remove_unknown(attempts: &Path, program: &Path, is_known: &dyn Fn(JobId) -> bool) {
+    let mut removed = Vec::new();
     for entry in fs::read_dir(attempts).into_iter().flatten().flatten() {
         let job = entry.file_name().to_str().and_then(|name| name.parse().ok()).map(JobId);
-        if job.is_some_and(|job| !is_known(job)) && nothing_runs_in(&entry.path()) {
+        let Some(job) = job.filter(|job| !is_known(*job)) else { continue };
+        if nothing_runs_in(&entry.path()) {
             remove_job(&entry.path(), program);
+            removed.push(job.0);
+        } else {
+            tracing::warn!(
+                job = job.0,
+                "{job} is not in the store, as after `carma restore`: its processes are killed, and its folder is removed"
+            );
         }
+    }
+    if let Some(first) = removed.iter().min() {
+        tracing::info!("removed the folders of {} jobs that are not in the store (from job {first} on)", removed.len());
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) use self::leftovers::{Leftovers, TAIL};
 pub(crate) use self::local::{ExecutorError, LocalExecutor, Requests};
 pub(crate) use self::memory_limits::bytes as limits_in_bytes;
 pub(crate) use self::start::LocalSettings;
+use crate::attempt::Past;
 use crate::launch::CheckpointTerms;
 use crate::request::Owner;
 use crate::supervise::FolderError;
@@ -128,8 +129,8 @@ pub(crate) enum Adopted {
     Running { ran: Option<Seconds> },
     /// It is being started or its state is not clear yet. A report follows.
     Starting,
-    /// It is over. A report follows.
-    Over,
+    /// It is over, and this is known of it. A report follows.
+    Over(Option<Past>),
     /// It was never started.
     NeverStarted,
 }

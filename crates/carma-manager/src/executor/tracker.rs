@@ -123,13 +123,14 @@ impl Tracker {
         };
         if let Some(reason) = reason {
             (self.report)(Report::NotStarted { attempt, reason });
-            return Adopted::Over;
+            return Adopted::Over(None);
         }
         let state = wait_for_shim(&self.folder(attempt));
         let adopted = match &state {
             Ok(AttemptState::NeverStarted) => return Adopted::NeverStarted,
             Ok(AttemptState::Running(supervised)) => Adopted::Running { ran: ran(supervised) },
-            Ok(AttemptState::Ended(_) | AttemptState::Lost) | Err(FolderError::Damaged { .. }) => Adopted::Over,
+            Ok(AttemptState::Ended(ended)) => Adopted::Over(Some(ended.past())),
+            Ok(AttemptState::Lost) | Err(FolderError::Damaged { .. }) => Adopted::Over(None),
             Ok(AttemptState::Starting) | Err(_) => Adopted::Starting,
         };
         self.found(attempt, state);

@@ -6,6 +6,7 @@ use carma_core::{AttemptId, DeviceId, MiB, Seconds, Time, Watts};
 use serde::{Deserialize, Serialize};
 
 use super::energy::Millijoules;
+use super::gap::{Gap, Part};
 use super::measurement::Measurement;
 use super::share::shares;
 use super::usage::Usage;
@@ -40,13 +41,35 @@ struct DeviceMeter {
     idle: Option<Watts>,
     energy: DeviceEnergy,
     usages: Vec<(AttemptId, Usage)>,
+    /// Who was on it in the last sample, with their parts of its activity.
+    #[serde(default)]
+    present: Vec<(Holder, f64)>,
 }
 
 impl Meter {
     /// Adds a sample. The usage since the last one is divided among the present processes.
     pub fn add(&mut self, device: DeviceId, sample: &UsageSample) {
-        let first = || DeviceMeter { at: sample.at, counter: None, idle: None, energy: DeviceEnergy::default(), usages: Vec::new() };
+        let first = || DeviceMeter {
+            at: sample.at,
+            counter: None,
+            idle: None,
+            energy: DeviceEnergy::default(),
+            usages: Vec::new(),
+            present: Vec::new(),
+        };
         self.devices.entry(device).or_insert_with(first).add(sample);
+    }
+
+    /// Divides the energy of a time without samples, by the GPU's counter, among those who were there. Without a counter it is not known.
+    pub fn bridge(&mut self, device: DeviceId, now: Time, counter: Option<Millijoules>, gap: &Gap) {
+        if let Some(meter) = self.devices.get_mut(&device) {
+            meter.bridge(now, counter, gap);
+        }
+    }
+
+    /// The GPUs with samples.
+    pub fn devices(&self) -> impl Iterator<Item = DeviceId> + '_ {
+        self.devices.keys().copied()
     }
 
     /// The split of a GPU's energy.
@@ -75,10 +98,13 @@ impl Meter {
     /// Ends an attempt: returns its usage, and drops it.
     pub fn finish(&mut self, attempt: AttemptId) -> Measurement {
         let measurement = self.so_far(attempt);
-        for meter in self.devices.values_mut() {
-            meter.usages.retain(|(known, _)| *known != attempt);
-        }
+        self.forget(attempt);
         measurement
+    }
+
+    /// Drops an attempt.
+    pub fn forget(&mut self, attempt: AttemptId) {
+        self.retain(|known| known != attempt);
     }
 }
 
@@ -93,11 +119,12 @@ impl DeviceMeter {
         }
         self.energy.all += energy;
         self.usages.iter_mut().for_each(|(_, usage)| usage.smact_now = None);
+        let (basis, weights) = shares(&sample.occupants);
+        self.present = sample.occupants.iter().map(|occupant| occupant.holder).zip(weights.iter().copied()).collect();
         if sample.occupants.is_empty() {
             self.energy.nobody += energy;
             return;
         }
-        let (basis, weights) = shares(&sample.occupants);
         let all: f64 = weights.iter().sum();
         let resting = self.idle.map_or(Millijoules::default(), |idle| Millijoules::of(idle, span)).min(energy);
         // Idle power is divided equally; the rest by activity.
@@ -116,6 +143,38 @@ impl DeviceMeter {
             usage.peak_memory = usage.peak_memory.max(memory(occupant, sample));
             usage.add(sample.at, &sample.utilisation, weights[place] / all, span.min(MAX_SPAN));
         }
+    }
+
+    fn bridge(&mut self, now: Time, counter: Option<Millijoules>, gap: &Gap) {
+        let energy = self.counter.zip(counter).map_or(Millijoules::default(), |(before, now)| now - before);
+        (self.at, self.counter) = (now, counter);
+        self.energy.all += energy;
+        let parts = gap.parts(&self.present);
+        let longest = parts.iter().map(|part| part.span).max().unwrap_or(Seconds::ZERO);
+        let resting = self.idle.map_or(Millijoules::default(), |idle| Millijoules::of(idle, gap.span)).min(energy);
+        // The last part is nobody's: the idle power after the last has ended, and everything if none was there.
+        let by_presence = parts.iter().map(|part| part.span.get()).chain([(gap.span - longest).get()]).collect::<Vec<f64>>();
+        let by_activity = parts.iter().map(|part| part.weight * part.span.get()).chain([0.0]).collect::<Vec<f64>>();
+        let split = |energy: Millijoules, mut weights: Vec<f64>| {
+            if weights.iter().sum::<f64>() <= 0.0 {
+                weights[parts.len()] = 1.0;
+            }
+            energy.split(&weights)
+        };
+        let (by_presence, by_activity) = (split(resting, by_presence), split(energy - resting, by_activity));
+        let mut shares = by_presence.into_iter().zip(by_activity).map(|(resting, active)| resting + active);
+        for (Part { holder, span, .. }, share) in parts.iter().zip(shares.by_ref()) {
+            match holder {
+                None => self.energy.nobody += share,
+                Some(Holder::Others) => self.energy.others += share,
+                Some(Holder::Attempt(attempt)) => {
+                    let usage = self.usage(*attempt);
+                    usage.energy += share;
+                    usage.watched = usage.watched + *span;
+                }
+            }
+        }
+        self.energy.nobody += shares.sum::<Millijoules>();
     }
 
     /// Energy since the last sample: by the counter, or by the power if there is no counter or it was reset.

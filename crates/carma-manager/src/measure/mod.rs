@@ -5,6 +5,7 @@
 //! ```
 
 mod energy;
+mod gap;
 mod measurement;
 mod meter;
 mod over_time;
@@ -13,6 +14,7 @@ mod usage;
 mod usage_sample;
 
 pub use energy::Millijoules;
+pub use gap::Gap;
 pub use measurement::Measurement;
 pub use meter::{DeviceEnergy, Meter};
 pub use over_time::OverTime;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use carma_core::{AttemptId, Fraction, MiB, Time, Utilisation, Watts};
 use carma_gpu::Reading;
 use carma_gpu::profiling::Counters;
+use serde::{Deserialize, Serialize};
 
 use super::energy::Millijoules;
 
@@ -37,7 +38,8 @@ pub struct GpuConsumer {
 }
 
 /// The user of a part of a GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Holder {
     /// An attempt of ours.
     Attempt(AttemptId),

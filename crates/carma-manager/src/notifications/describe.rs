@@ -45,11 +45,8 @@ pub(super) fn describe(history: &JobHistory, stored: &StoredEvent, state: &Path)
     let reason =
         reason.map(|reason| reason.strip_prefix("it was stopped: it hung: ").unwrap_or(reason)).filter(|reason| !words.contains(reason));
     let reason = reason.map_or(String::new(), |reason| format!(": {}", one_line(reason, MAX_LENGTH)));
-    let log = attempt.map(|attempt| {
-        let folder = AttemptFolder::of(state, attempt.attempt);
-        // Errors are usually printed there.
-        if occasion == Occasion::Done { folder.output() } else { folder.errors() }
-    });
+    // The files may belong to the manager, and there is none without output.
+    let log = attempt.map(|attempt| format!("carma logs {}", attempt.attempt.job.0));
     let failed = attempt.filter(|_| occasion == Occasion::Failed);
     let last_lines = failed.and_then(|attempt| last_output(&AttemptFolder::of(state, attempt.attempt))).map(|last| last.lines);
     let label = job.job.spec.label();
@@ -214,8 +211,12 @@ mod tests {
         let words = "job 12 \"resnet\" ran out of GPU memory after 4 min on s0/gpu3, with 17.0 GiB at most: \
                      its log says: CUDA out of memory; it waits again for 20.0 GiB at least";
         assert_eq!(described(&history, &back), Some((Occasion::Recovered, words.to_owned())));
-        assert_eq!(describe(&history, &back, "/state".as_ref()).unwrap().log, Some("/state/attempts/12/1/stderr.log".into()));
-        assert_eq!(describe(&history, &done, "/state".as_ref()).unwrap().log, Some("/state/attempts/12/2/stdout.log".into()));
+        for event in [&back, &done] {
+            assert_eq!(describe(&history, event, "/state".as_ref()).unwrap().log.as_deref(), Some("carma logs 12"));
+        }
+        let not_started = finished(json!({"could_not_start": {"reason": "it exited with\ncode 1"}}));
+        let (_, text) = described(&history, &not_started).unwrap();
+        assert_eq!(text.matches("it exited with").count(), 1, "{text}");
     }
 
     #[test]

@@ -29,11 +29,14 @@ pub(super) struct Listeners {
 impl Listeners {
     pub(super) fn bind(socket: &Path, settings: &ManagerConfig, network: &NetworkConfig) -> Result<Self, ServeError> {
         let network = NetworkListener::bind(network)?;
-        let metrics = settings.metrics.listen.map(bind).transpose()?;
+        let metrics = settings.metrics.listen.map(|address| bind("manager.metrics.listen", address)).transpose()?;
         let refused = |source| ServeError::Socket { path: socket.to_owned(), source };
         Ok(Self { socket: Socket::bind(socket, rustix::process::geteuid().is_root()).map_err(refused)?, network, metrics })
     }
 }
+
+/// The key of the address for clients on other hosts.
+const NETWORK: &str = "manager.network.listen";
 
 /// A Unix socket, whose file is removed when it is dropped.
 #[derive(Debug)]
@@ -104,11 +107,11 @@ impl NetworkListener {
         Tokens::check(&tokens).map_err(|reason| ServeError::File { path: tokens.clone(), reason })?;
         let tls = settings.certificate.as_deref().zip(settings.key.as_deref()).map(|(certificate, key)| acceptor(certificate, key));
         let tls = tls.transpose().map_err(|UnusableFile { path, reason, .. }| ServeError::File { path, reason })?;
-        let refused = |source| ServeError::Address { address, source };
+        let refused = |source| ServeError::Address { key: NETWORK, address, source };
         if tls.is_none() && !address.ip().is_loopback() {
             return Err(refused(io::Error::other("without a certificate, only this host may connect")));
         }
-        let listener = bind(address)?;
+        let listener = bind(NETWORK, address)?;
         let address = listener.local_addr().map_err(refused)?;
         Ok(Some(Self { listener, tls, tokens, address }))
     }
@@ -124,9 +127,9 @@ impl NetworkListener {
     }
 }
 
-fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
+fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, ServeError> {
     let bound = TcpListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
-    bound.map_err(|source| ServeError::Address { address, source })
+    bound.map_err(|source| ServeError::Address { key, address, source })
 }
 
 #[cfg(test)]

@@ -88,8 +88,10 @@ pub enum ServeError {
         source: io::Error,
     },
     /// The address could not be bound.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("{key}: cannot listen on {address}: {source}")]
     Address {
+        /// The key of the configuration.
+        key: &'static str,
         /// The address.
         address: SocketAddr,
         /// Why not.

@@ -1,7 +1,7 @@
 //! What attempts are said to have used, over many samples.
 
 use carma_core::{AttemptId, DeviceId, Fraction, JobId, Metric, MiB, Seconds, ServerId, Time, Utilisation, Watts};
-use carma_manager::measure::{Basis, GpuConsumer, Holder, Meter, Millijoules, UsageSample};
+use carma_manager::measure::{Basis, Gap, GpuConsumer, Holder, Meter, Millijoules, UsageSample};
 use proptest::prelude::*;
 
 const GPU: DeviceId = DeviceId::gpu(ServerId(0), 0);
@@ -75,6 +75,48 @@ fn after_a_counter_reset_energy_comes_from_power_readings() {
     assert_eq!(meter.so_far(attempt(1)).energy(), Millijoules(300_000));
 }
 
+/// A time without samples, with attempts that ran so many seconds in it.
+fn gap(seconds: u64, present: &[(u64, u64)]) -> Gap {
+    let present = present.iter().map(|(job, span)| (attempt(*job), Seconds::from_secs(*span))).collect();
+    Gap { span: Seconds::from_secs(seconds), present }
+}
+
+/// A GPU that idles with 50 W, and has one job at 1000 J.
+fn with_one_job() -> Meter {
+    let mut meter = Meter::default();
+    meter.add(GPU, &sample(0, 0, 50.0, 0.0, &[]));
+    meter.add(GPU, &sample(10, 1000, 300.0, 0.9, &[(Holder::Attempt(attempt(1)), 100)]));
+    serde_json::from_str(&serde_json::to_string(&meter).unwrap()).unwrap()
+}
+
+#[test]
+fn energy_without_samples_goes_to_the_jobs_that_were_there_and_for_as_long() {
+    let of = |meter: &Meter, job| meter.so_far(attempt(job)).energy().0 / 1000;
+    let bridged = |joules: u64, gap: &Gap| {
+        let mut meter = with_one_job();
+        meter.bridge(GPU, Time::from_secs(50), Some(Millijoules(joules * 1000)), gap);
+        let energy = meter.energy(GPU).unwrap();
+        assert_eq!(energy.all, Millijoules(joules * 1000), "the counter goes on");
+        (of(&meter, 1), of(&meter, 2), energy.nobody.0 / 1000)
+    };
+    // It runs on: 40 s at 300 W.
+    assert_eq!(bridged(13_000, &gap(40, &[(1, 40)])), (13_000, 0, 0));
+    // It ended after 4 s at 300 W; then the GPU idled.
+    assert_eq!(bridged(1000 + 4 * 300 + 36 * 50, &gap(40, &[(1, 4)])), (1000 + 4 * 300, 0, 36 * 50));
+    // It ended, and its end was told: it has its energy. The next job gets none of it.
+    assert_eq!(bridged(13_000, &gap(40, &[(2, 4)])), (1000, 0, 12_000));
+    assert_eq!(bridged(13_000, &gap(40, &[])), (1000, 0, 12_000));
+    assert_eq!(bridged(13_000, &gap(0, &[(1, 0)])), (1000, 0, 12_000), "nobody can tell");
+}
+
+#[test]
+fn energy_after_a_gap_counts_from_its_end() {
+    let mut meter = with_one_job();
+    meter.bridge(GPU, Time::from_secs(50), Some(Millijoules(13_000_000)), &gap(40, &[]));
+    meter.add(GPU, &sample(60, 16_000, 300.0, 0.9, &[(Holder::Attempt(attempt(2)), 100)]));
+    assert_eq!(meter.so_far(attempt(2)).energy(), Millijoules(3_000_000));
+}
+
 #[test]
 fn a_clock_that_is_set_back_costs_one_sample() {
     let (mut meter, ours) = (Meter::default(), Holder::Attempt(attempt(1)));
@@ -89,7 +131,7 @@ fn a_clock_that_is_set_back_costs_one_sample() {
 enum Step {
     Sample { seconds: u64, millijoules: u64, watts: f64, occupants: Vec<(u64, Option<u64>, Option<f64>)> },
     Finish(u64),
-    Restart,
+    Restart { seconds: u64, millijoules: u64, present: Vec<(u64, u64)> },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -101,7 +143,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             Step::Sample { seconds, millijoules, watts, occupants }
         },
     );
-    prop::collection::vec(prop_oneof![6 => sample, 1 => (1..4_u64).prop_map(Step::Finish), 1 => Just(Step::Restart)], 1..40)
+    let present = prop::collection::vec((1..4_u64, 0..200_u64), 0..4).prop_map(|mut present| {
+        present.sort();
+        present.dedup_by_key(|(who, ..)| *who);
+        present
+    });
+    let restart =
+        (0..100_u64, 0..1_000_000_u64, present).prop_map(|(seconds, millijoules, present)| Step::Restart { seconds, millijoules, present });
+    prop::collection::vec(prop_oneof![6 => sample, 1 => (1..4_u64).prop_map(Step::Finish), 1 => restart], 1..40)
 }
 
 proptest! {
@@ -123,11 +172,15 @@ proptest! {
                     meter.add(GPU, &UsageSample { energy: Some(Millijoules(counter)), occupants, ..sample(second, 0, watts, 0.9, &[]) });
                 }
                 Step::Finish(job) => ended += meter.finish(attempt(job)).energy(),
-                Step::Restart => {
+                Step::Restart { seconds, millijoules, present } => {
                     let saved = serde_json::to_string(&meter).unwrap();
                     let restored: Meter = serde_json::from_str(&saved).unwrap();
                     prop_assert_eq!(&restored, &meter);
                     meter = restored;
+                    if begun.is_some() {
+                        (second, counter) = (second + seconds, counter + millijoules);
+                        meter.bridge(GPU, Time::from_secs(second), Some(Millijoules(counter)), &gap(seconds, &present));
+                    }
                 }
             }
         }

@@ -162,7 +162,7 @@ fn about_source(source: &SourceReport) -> Finding {
 fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {
     let mps = if facts.mps.is_some() {
         let says = "MPS is available: by published measurements, jobs that share a GPU disturb each other less with it. \
-                    CARMA does not use it by itself";
+                    CARMA uses it where manager.gpus.mps or modes.allowed says so";
         let fix = "carma profile jobs.toml --pairs --modes streams,mps shows its gain for your jobs; modes.allowed turns it on \
                    (docs/modes.md)";
         finding(Health::Note, says, Some(fix))

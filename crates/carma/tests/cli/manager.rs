@@ -1,5 +1,6 @@
 //! The manager, with real shims, a real store and emulated GPUs.
 
+mod accounting;
 mod allocation;
 mod backup;
 mod commands;

@@ -1,5 +1,7 @@
 //! Samples of the GPUs: passed to the core, metered, and kept.
 
+use std::time::SystemTime;
+
 use carma_core::{DeviceId, Event, JobId, Owner, ProcessUse, State};
 use carma_gpu::Reading;
 
@@ -25,6 +27,10 @@ impl Accounting {
             gpus.keep_sample(sampled);
         }
         self.note_steps(decisions, attempts, &seen, wall);
+        self.sampled = Some(SystemTime::now());
+        if self.save.is_due() {
+            self.save();
+        }
         self.recent.take(wall, seen);
         decisions.batch.changes.extend(self.minutes.over().into_iter().map(Change::SampleStored));
     }
@@ -48,6 +54,8 @@ impl Accounting {
         let counted = reading.processes.iter().filter(|process| Some(process.pid) != sampled.mps_server);
         let owner = |pid| owners.get(&pid).map_or(Owner::Foreign { pid }, |attempt| Owner::Attempt(*attempt));
         let processes: Vec<ProcessUse> = counted.map(|process| ProcessUse { owner: owner(process.pid), memory: process.memory }).collect();
+        self.bridge(device, sampled.at, usage.energy);
+        self.save.changed |= usage.attempts().any(|(attempt, _)| self.meter.usage(attempt, device).is_none());
         self.meter.add(device, &usage);
         let tenants = decisions.scheduler().fleet().device(device).map_or(&[][..], |device| &device.tenants);
         for tenant in tenants {

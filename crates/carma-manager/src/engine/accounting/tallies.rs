@@ -40,7 +40,7 @@ fn decided(decisions: &mut Decisions, what: &str) {
 /// An attempt is over, and the core still knows it as running.
 pub(crate) fn count_end(decisions: &mut Decisions, user: Option<&str>, attempt: AttemptId, measurement: &Measurement, verdict: &Verdict) {
     let job = decisions.job(attempt.job);
-    let ran = job.and_then(|job| job.state.active()).map(|active| decisions.now() - active.launched_at);
+    let ran = job.and_then(|job| job.state.active()).map(|active| active.ran(decisions.now()));
     let memory = job.map(|job| job.spec.memory.clone());
     let tallies = &mut decisions.batch.tallies;
     tallies.count(Tally::Ended(kind_of(verdict)));

@@ -69,9 +69,9 @@ impl Attempts {
         self.active.insert(attempt, active);
     }
 
-    /// An attempt is over. False if it already was.
-    pub(crate) fn remove(&mut self, attempt: AttemptId) -> bool {
-        self.active.remove(&attempt).is_some()
+    /// An attempt is over. Unset if it already was.
+    pub(crate) fn remove(&mut self, attempt: AttemptId) -> Option<ActiveAttempt> {
+        self.active.remove(&attempt)
     }
 
     pub(crate) fn get(&self, attempt: AttemptId) -> Option<&ActiveAttempt> {

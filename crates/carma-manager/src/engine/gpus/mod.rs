@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use carma_core::{DeviceId, DeviceSpec, Event, EventError, ServerId};
 use carma_gpu::Driver;
@@ -80,6 +81,8 @@ pub(crate) struct Gpus {
     sampling: Sampling,
     incidents: Incidents,
     mps: MpsDaemons,
+    /// MPS daemons of an earlier manager that are to be stopped.
+    unwanted_mps: Vec<MachineChange>,
     power: Pool<PowerOrder>,
     memory_limits: MemoryLimiter,
     reports: Reports,
@@ -90,6 +93,7 @@ impl Gpus {
         Ok(Self {
             numbers: Numbers::read(&setup.numbers),
             mps: MpsDaemons::new(world, Arc::clone(store)),
+            unwanted_mps: Vec::new(),
             power: power::limits(setup.driver.as_ref(), store, &reports)?,
             memory_limits: MemoryLimiter::start(setup.driver.as_ref(), &reports)?,
             setup,
@@ -214,7 +218,9 @@ impl Gpus {
     /// Undoes changes of earlier managers that are no longer wanted, and sets power limits.
     pub(crate) fn begin(&mut self, decisions: &mut Decisions, changes: Vec<MachineChange>) {
         self.remove_unwanted_instances(decisions, &changes);
-        self.stop_unwanted_mps(decisions, &changes);
+        self.find_unwanted_mps(&changes);
+        // Before a job may need another daemon on the GPU.
+        let _ = self.stop_unwanted_mps(decisions).map(JoinHandle::join);
         self.begin_power_limits(decisions, changes);
     }
 }

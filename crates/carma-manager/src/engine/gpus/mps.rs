@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use carma_core::{CollocationMode, DeviceId, Limits, State};
@@ -55,6 +56,27 @@ impl MpsDaemons {
         messages.collect()
     }
 
+    /// Stops daemons, on a thread of its own.
+    fn stop_all(&self, daemons: Vec<(DeviceUuid, MpsControl, MachineChange)>) -> Option<JoinHandle<()>> {
+        if daemons.is_empty() {
+            return None;
+        }
+        let store = Arc::clone(&self.store);
+        let run = move || {
+            for (gpu, control, change) in daemons {
+                let stopped = control.stop(STOP_TIMEOUT).map_err(|error| error.to_string());
+                let stopped =
+                    stopped.and_then(|()| store.write([Change::MachineRestored(change)]).wait().map_err(|error| error.to_string()));
+                match stopped {
+                    Ok(()) => tracing::info!(%gpu, "stopped the MPS daemon, which is no longer wanted"),
+                    Err(error) => tracing::warn!(%gpu, "cannot stop the MPS daemon: {error}"),
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("stop mps".to_owned()).spawn(run);
+        thread.inspect_err(|error| tracing::warn!("cannot stop MPS daemons: {error}")).ok()
+    }
+
     fn start(&self, gpu: &DeviceUuid) -> Result<(), String> {
         // Written down first, so that the next manager knows the daemon.
         self.store.write(vec![Change::MachineChanged(self.change(gpu))]).wait().map_err(|error| error.to_string())?;
@@ -73,21 +95,31 @@ impl Gpus {
         Some(self.mps.of(&device.uuid))
     }
 
-    /// Daemons that an earlier manager started for GPUs that are shared otherwise now are stopped, unless jobs still use them.
-    pub(super) fn stop_unwanted_mps(&self, decisions: &mut Decisions, changes: &[MachineChange]) {
-        for change in changes {
-            let MachineChange::MpsDaemon { gpu, pipes, logs } = change else { continue };
+    /// Daemons that an earlier manager started for GPUs that are shared otherwise now are to be stopped.
+    pub(super) fn find_unwanted_mps(&mut self, changes: &[MachineChange]) {
+        let is_daemon = |change: &&MachineChange| matches!(change, MachineChange::MpsDaemon { .. });
+        self.unwanted_mps = changes.iter().filter(is_daemon).cloned().collect();
+    }
+
+    /// Stops unwanted daemons that no job uses, on a thread: it may take a while. The next manager tries again if it fails.
+    pub(crate) fn stop_unwanted_mps(&mut self, decisions: &Decisions) -> Option<JoinHandle<()>> {
+        if self.unwanted_mps.is_empty() || self.scans.is_switching() {
+            return None;
+        }
+        let (mut used, mut unused) = (Vec::new(), Vec::new());
+        for change in std::mem::take(&mut self.unwanted_mps) {
+            let MachineChange::MpsDaemon { gpu, pipes, logs } = &change else { continue };
             let device = self.devices.by_uuid(gpu);
-            let wanted = device.is_some_and(|device| matches!(device.mode, CollocationMode::Mps { .. }));
-            if wanted || device.is_some_and(|device| has_mps_clients(decisions, device.id)) {
-                continue;
-            }
-            let control = MpsControl::new(gpu.clone(), pipes, logs).with_program(&self.mps.program);
-            match control.stop(STOP_TIMEOUT) {
-                Ok(()) => decisions.batch.changes.push(Change::MachineRestored(change.clone())),
-                Err(error) => tracing::warn!(%gpu, "cannot stop the MPS daemon: {error}"),
+            if device.is_some_and(|device| matches!(device.mode, CollocationMode::Mps { .. })) {
+                // It is wanted again.
+            } else if device.is_some_and(|device| has_mps_clients(decisions, device.id)) {
+                used.push(change);
+            } else {
+                unused.push((gpu.clone(), MpsControl::new(gpu.clone(), pipes, logs).with_program(&self.mps.program), change));
             }
         }
+        self.unwanted_mps = used;
+        self.mps.stop_all(unused)
     }
 }
 

@@ -7,12 +7,13 @@ use std::time::Duration;
 use carma_core::{DeviceId, Seconds, Time};
 use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
-use carma_gpu::{Condition, DriverError};
+use carma_gpu::{Condition, DriverError, Monitor, Observation};
 
 use super::report::{GpuChange, Reports};
 use super::{Gpus, is_lost};
 use crate::engine::decide::Decisions;
 use crate::host_gpus::{GpuSample, Sampled, Sampler, SamplerSetup};
+use crate::measure::Millijoules;
 
 /// The shortest period of any source of counters.
 const MIN_PERIOD: Duration = Duration::from_millis(100);
@@ -84,6 +85,17 @@ impl Gpus {
         }
         let known = self.sampling.latest(device).map(|sample| Condition::of(&sample.reading, Condition::Answering));
         known.filter(|condition| *condition != Condition::Lost).unwrap_or(Condition::Answering)
+    }
+
+    /// The energy counters of the GPUs of this host, read now. Unset where a GPU has none or does not answer.
+    pub(crate) fn energy_counters(&self) -> Vec<(DeviceId, Option<Millijoules>)> {
+        let Some(driver) = &self.setup.driver else { return Vec::new() };
+        let (observations, _) = Monitor::default().sample(driver, &self.devices.uuids());
+        let counter = |observation: Observation| {
+            let energy = observation.reading.ok().and_then(|reading| reading.energy);
+            Some((self.devices.by_uuid(&observation.device)?.id, energy.map(Millijoules::from_joules)))
+        };
+        observations.into_iter().filter_map(counter).collect()
     }
 
     /// Samples what the rules need now.

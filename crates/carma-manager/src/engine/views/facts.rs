@@ -8,7 +8,7 @@ use super::View;
 use super::queue::since;
 use crate::cluster::Pool;
 use crate::metrics::{Facts, GpuFacts, JobFacts, PoolFacts};
-use crate::store::Phase;
+use crate::store::{Joules, Phase};
 
 impl View<'_> {
     pub(crate) fn facts(self) -> Facts {
@@ -37,15 +37,21 @@ impl View<'_> {
         let id = report.device;
         let known = self.decisions.scheduler().fleet().device(id)?;
         let latest = self.gpus.sampling().latest(id);
+        let mut detail = self.gpu(id, report)?;
+        // Counters must not go back after a crash.
+        let saved = self.accounting.saved();
+        for tenant in &mut detail.tenants {
+            tenant.energy = saved.usage(tenant.attempt, id).map(|usage| Joules(usage.energy.joules()));
+        }
         Some(GpuFacts {
-            detail: self.gpu(id, report)?,
+            detail,
             unit: self.gpus.device(id)?.target.unit.clone(),
             partitioned: known.partitioned,
             reading: latest.and_then(|sample| sample.reading.as_ref().ok().cloned()),
             counters: latest.and_then(|sample| sample.counters),
             age: self.gpus.sampling().age(id, self.decisions.now()),
             foreign_memory: known.foreign.iter().filter_map(|process| process.memory).fold(MiB::ZERO, |sum, memory| sum + memory),
-            energy: self.accounting.energy(id),
+            energy: saved.energy(id),
         })
     }
 

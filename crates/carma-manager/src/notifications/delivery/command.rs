@@ -13,7 +13,7 @@ pub(super) fn run(command: &str, message: &Message) -> Result<(), DeliveryError>
         if let Some(first) = message.happened.first() {
             shell.env("CARMA_OCCASION", word(first.occasion)).env("CARMA_JOB", first.job.to_string());
             shell.env("CARMA_JOB_NAME", first.name.as_deref().unwrap_or_default().replace('\0', ""));
-            shell.env("CARMA_LOG", first.log.as_deref().unwrap_or(Path::new("")));
+            shell.env("CARMA_LOG", first.log.as_deref().unwrap_or_default());
         }
     })
 }

@@ -29,6 +29,7 @@ fn under_way(lab: &Lab) -> (JobId, AttemptFolder) {
         stopping: None,
         needed: None,
         idle: None,
+        ended_at: None,
         stall: None,
     });
     job.job.attempts = 1;

@@ -5,6 +5,8 @@ use std::process::{Command, Output};
 use std::{fs, thread};
 
 use carma_manager::api::{HistoryQuery, JobSummary};
+use carma_manager::places::{Places, SOCKET_VARIABLE};
+use carma_manager::supervise::{AttemptState, find};
 
 use super::lab::{program, until};
 use super::up::{ManagerProcess, one};
@@ -71,4 +73,39 @@ fn a_restore_needs_a_stopped_manager_and_finds_the_jobs_of_the_backup_by_their_f
     assert_eq!((detail.attempts.len(), detail.outcome()), (1, Some(&carma_core::Outcome::Failed { code: 5 })));
     assert_eq!(history(&up).len(), 1);
     assert!(up.submit(up.shell_job("true")) > later, "numbers are not given twice");
+}
+
+#[test]
+fn a_job_that_runs_and_is_not_in_the_restored_store_is_killed_with_a_warning_about_it() {
+    let mut up = ManagerProcess::new(None, "");
+    let file = up.folder().join("backup.db");
+    done(&run("backup", &file, &up.state()));
+    let job = up.submit(up.shell_job("sleep 1000"));
+    until(|| up.attempts().first().filter(|folder| matches!(find(folder), Ok(AttemptState::Running(_)))).map(drop));
+    up.kill();
+    done(&run("restore", &file, &up.state()));
+    up.start();
+    until(|| up.log_text().contains(&format!("{job} is not in the store")).then_some(()));
+    until(|| matches!(find(&up.attempts()[0]), Ok(AttemptState::Ended(_))).then_some(()));
+}
+
+#[test]
+fn a_backup_and_a_restore_are_of_the_manager_of_the_socket_that_commands_use() {
+    let mut up = ManagerProcess::new(None, "");
+    let file = up.folder().join("backup.db");
+    let run = |command: &str, socket: &Path| Command::new(program()).arg(command).arg(&file).env(SOCKET_VARIABLE, socket).output().unwrap();
+    let socket = up.places().socket;
+    done(&run("backup", &socket));
+    up.kill();
+    let restored = done(&run("restore", &socket));
+    assert!(restored.starts_with(&up.places().database().display().to_string()), "{restored}");
+    let elsewhere = up.folder().join("elsewhere/carma.sock");
+    let refused = run("restore", &elsewhere);
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && message.contains("--state"), "{message}");
+    // The system's manager, where there is none.
+    if !Places::system().state.exists() {
+        let refused = run("restore", &Places::system().socket);
+        assert!(!refused.status.success() && !Places::system().state.exists(), "{refused:?}");
+    }
 }

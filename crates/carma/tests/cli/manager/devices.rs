@@ -96,6 +96,20 @@ fn a_gpu_without_its_mps_daemon_falls_back_to_streams() {
 }
 
 #[test]
+fn an_mps_daemon_that_is_no_longer_wanted_ends_with_the_last_job_that_uses_it() {
+    let mut lab = Lab::new("1xA100-40GB", 60.0, "[manager.gpus]\nmps = [\"all\"]\n");
+    let job = held(&lab);
+    lab.stop();
+    lab.configure("");
+    lab.start();
+    let daemons = || lab.reader().load().unwrap().machine_changes.len();
+    assert_eq!(daemons(), 1, "the job uses it");
+    std::fs::write(lab.folder().join("end"), "").unwrap();
+    assert_eq!(lab.outcome(job), Outcome::Succeeded);
+    until(|| (daemons() == 0).then_some(()));
+}
+
+#[test]
 fn a_new_mps_gpu_has_its_daemon_before_its_first_job() {
     let mut lab = Lab::new("2xA100-40GB", 60.0, "");
     lab.stop();

@@ -90,13 +90,14 @@ fn the_oldest_logs_of_a_user_go_when_they_take_too_much_space() {
         job
     };
     let of_bob = write(BOB);
-    let [oldest, others @ ..] = [ADA; 5].map(write);
+    let [oldest, second, third, others @ ..] = [ADA; 7].map(write);
     // The next manager counts and removes at its start.
     manager.0.kill();
     manager.0.start();
     let size = |job: JobId| fs::metadata(&logs(&manager, job)[0]).unwrap().len();
-    until(|| (size(oldest) < SIZE).then_some(()));
+    until(|| [oldest, second, third].iter().all(|job| size(*job) < SIZE).then_some(()));
     assert_eq!((others.map(size), size(of_bob)), ([SIZE; 4], SIZE), "three quarters of 10 MiB stay, and all logs of others");
+    until(|| manager.0.log_text().contains("those of the 3 oldest attempts are removed").then_some(()));
     let shown = manager.run_as(ADA, &["logs", &oldest.0.to_string()]);
     let text = String::from_utf8(shown.stdout).unwrap();
     assert!(text.starts_with("[carma: this log was removed: the logs of its user take more space"), "{text}");
