@@ -39,7 +39,7 @@ pub fn clock(seconds: f64) -> String {
     }
 }
 
-/// A range of durations in one unit, rounded outwards: `2 to 6 min`.
+/// A range of durations, rounded outwards: `2 to 6 min`. It has one unit, unless rounding would lose much of its beginning: `59 min to 2.5 h`.
 pub fn range(earliest: f64, latest: f64) -> String {
     let latest = latest.max(earliest).max(0.0);
     let (unit, name) = match latest {
@@ -55,6 +55,15 @@ pub fn range(earliest: f64, latest: f64) -> String {
         _ => 1.0,
     };
     let (low, high) = ((earliest.max(0.0) / unit / step).floor() * step, (latest / unit / step).ceil().max(1.0) * step);
+    const LEAST_SHARE: f64 = 0.8;
+    let smaller = match name {
+        "h" => Some((MINUTE as f64, "min")),
+        "d" => Some((HOUR as f64, "h")),
+        _ => None,
+    };
+    if let Some((unit, part)) = smaller.filter(|(smaller, _)| earliest >= *smaller && low * unit < LEAST_SHARE * earliest) {
+        return format!("{} {part} to {high} {name}", (earliest / unit).floor());
+    }
     if low <= 0.0 { format!("up to {high} {name}") } else { format!("{low} to {high} {name}") }
 }
 
@@ -69,7 +78,9 @@ mod tests {
             (12.0, 73.0, "10 to 80 s"),
             (50.0, 300.0, "up to 5 min"),
             (130.0, 345.0, "2 to 6 min"),
-            (3000.0, 9000.0, "0.5 to 2.5 h"),
+            (3000.0, 9000.0, "50 min to 2.5 h"),
+            (3599.0, 11_000.0, "59 min to 3.5 h"),
+            (4000.0, 11_000.0, "1 to 3.5 h"),
             (40_000.0, 60_000.0, "11 to 17 h"),
             (90_000.0, 300_000.0, "1 to 3.5 d"),
         ] {
