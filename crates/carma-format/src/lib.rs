@@ -10,7 +10,7 @@ mod table;
 mod text;
 
 pub use duration::{clock, duration, range};
-pub use number::{count, energy, memory, number, thousands};
+pub use number::{change, count, energy, memory, number, thousands};
 pub use slug::unique_slug;
 pub use table::{Column, left, right, write_table};
 pub use text::{WIDTH, printable, quoted, shortened, width, wrapped, wrapped_line, wrapped_to};

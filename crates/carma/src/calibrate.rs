@@ -5,9 +5,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use carma_format::count;
 use carma_sim::{Calibration, Catalogue, Scored, calibrate_watched, read_crowds, read_pairs};
 
-use crate::files::{identity, read_observations, read_table};
+use crate::files::{read_observations, read_table};
+use crate::origin::{comments, origin};
 use crate::progress::bar;
 
 /// What the model is fitted to.
@@ -44,7 +46,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     drop(bar);
     let Calibration { model, fitted, held_out, crowds } = calibration;
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    writeln!(output, "{} pairs of {} workloads; mean absolute error of their times:", pairs.len(), model.workloads.len())?;
+    writeln!(
+        output,
+        "{} of {}; mean absolute error of their times:",
+        count(pairs.len(), "pair"),
+        count(model.workloads.len(), "workload")
+    )?;
     writeln!(output, "  on what it was fitted to           {:>7}", percent(fitted))?;
     writeln!(output, "  with a tenth of the pairs left out {:>7}", percent(held_out.rows))?;
     writeln!(output, "  with each workload left out        {:>7}", percent(held_out.workloads))?;
@@ -54,8 +61,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     }
     if let Some(file) = &arguments.output {
         let files = [Some(&arguments.solo), Some(&arguments.pairs), arguments.crowds.as_ref()];
-        let sources = files.into_iter().flatten().map(|file| Ok(format!("#   {}\n", identity(file)?))).collect::<Result<String>>()?;
-        let written = format!("# Made by carma calibrate from\n{sources}\n{}", toml::to_string(&model)?);
+        let roles = ["solo", "pairs", "crowds"].into_iter().zip(files);
+        let origin = origin(roles.filter_map(|(role, file)| Some((role, file?.as_path()))))?;
+        let written = format!("{}\n{}", comments(&origin), toml::to_string(&model)?);
         fs::write(file, written).with_context(|| format!("cannot write {}", file.display()))?;
         eprintln!("carma: wrote {}", file.display());
     }
