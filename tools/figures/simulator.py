@@ -48,6 +48,22 @@ def cache():
     table(head, [line(*rows) for rows in both])
 
 
+def crowded():
+    """Run times and waits of the runs in which many jobs share a GPU."""
+
+    def waits(run):
+        return run["mean_jct_s"] - run["mean_exec_s"]
+
+    rows = []
+    for row in document(*VALIDATE)["rows"]:
+        if row["policy"].endswith("no thresholds"):
+            measured, simulated = row["measured"], row["simulated"]
+            times = [measured["mean_exec_s"], simulated["mean_exec_s"]]
+            error = f"{100 * row['execution_error']:+.6f} %"
+            rows.append([row["policy"], *map(number, times), error, *map(number, (waits(measured), waits(simulated)))])
+    table(["", "mean execution, s: measured", "simulated", "error", "mean wait, s: measured", "simulated"], rows)
+
+
 def calibration():
     """Errors of pairs."""
     names = {
@@ -134,6 +150,7 @@ def moves():
 TABLES = {
     "validation": validation,
     "cache": cache,
+    "crowded": crowded,
     "calibration": calibration,
     "budgets": budgets,
     "caps": caps,

@@ -299,7 +299,7 @@ fn milliseconds(seconds: f64) -> Result<u64, OutOfRange> {
     if (0.0..9.0e15).contains(&rounded) {
         Ok(rounded as u64)
     } else {
-        Err(OutOfRange { value: seconds, allowed: "a number of seconds of 0 or more" })
+        Err(OutOfRange { value: seconds, allowed: "a number of seconds from 0 to 9e12" })
     }
 }
 

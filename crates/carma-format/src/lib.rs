@@ -13,7 +13,7 @@ mod text;
 
 pub use duration::{clock, duration, range};
 pub use glyphs::Glyphs;
-pub use number::{count, energy, memory, number, thousands};
+pub use number::{change, count, energy, memory, number, thousands};
 pub use slug::unique_slug;
 pub use table::{Column, left, right, write_facts, write_table};
 pub use terminal::{Stream, Surroundings, Terminal};

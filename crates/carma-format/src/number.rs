@@ -34,6 +34,13 @@ pub fn thousands(count: usize) -> String {
     separated
 }
 
+/// A change in percent with its sign: `+4.1 %`, and `0 %` without one.
+pub fn change(share: f64, decimals: usize) -> String {
+    let text = format!("{:+.decimals$}", 100.0 * share);
+    let zero = text.contains('0') && text.chars().all(|digit| !digit.is_ascii_digit() || digit == '0');
+    format!("{} %", if zero { text.trim_start_matches(['+', '-']) } else { text.as_str() })
+}
+
 /// Memory in GiB, or in MiB below 1 GiB.
 pub fn memory(mib: impl Into<u64>) -> String {
     let mib = mib.into();
@@ -54,6 +61,12 @@ mod tests {
     fn numbers_are_short() {
         assert_eq!([0.5, 1.0, 12.345, 1234.5].map(number), ["0.5", "1", "12.3", "1234"]);
         assert_eq!([0, 999, 1000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn no_change_has_no_sign() {
+        assert_eq!([0.041, -0.176, -0.0001, 0.0].map(|share| change(share, 1)), ["+4.1 %", "-17.6 %", "0.0 %", "0.0 %"]);
+        assert_eq!([-0.004, -0.006].map(|share| change(share, 0)), ["0 %", "-1 %"]);
     }
 
     #[test]

@@ -102,19 +102,19 @@ pub struct Comparison {
     pub origin: Origin,
 }
 
-/// One row of the table: means over seeds, relative to exclusive's means.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// One row of the table: means over the runs, relative to exclusive's means, and in their own units.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ComparisonRow {
     /// The contender.
     pub policy: String,
     /// Makespan.
     pub makespan_ratio: f64,
-    /// Its standard deviation over seeds.
-    pub makespan_spread: f64,
+    /// Its standard deviation over the runs; unset for one run.
+    pub makespan_spread: Option<f64>,
     /// Mean completion time.
     pub mean_jct_ratio: f64,
-    /// Its standard deviation over seeds.
-    pub mean_jct_spread: f64,
+    /// Its standard deviation over the runs; unset for one run.
+    pub mean_jct_spread: Option<f64>,
     /// 95th percentile of completion times.
     pub p95_jct_ratio: f64,
     /// Energy.
@@ -131,10 +131,32 @@ pub struct ComparisonRow {
     pub oom_victims: f64,
     /// Mean slowdown: run time over time alone.
     pub mean_slowdown: f64,
-    /// Largest slowdown, averaged over seeds.
+    /// Slowdown of the worst job of a run, averaged over the runs.
     pub worst_slowdown: f64,
     /// Number of jobs that did not succeed, averaged over seeds.
     pub failed: f64,
+    /// From the first submission to the last end, in seconds.
+    pub makespan_s: f64,
+    /// Its standard deviation over the runs; unset for one run.
+    pub makespan_s_spread: Option<f64>,
+    /// Mean time spent waiting, in seconds.
+    pub mean_wait_s: f64,
+    /// Mean time spent running, failed attempts included, in seconds.
+    pub mean_execution_s: f64,
+    /// Mean time from submission to end, in seconds.
+    pub mean_jct_s: f64,
+    /// Its standard deviation over the runs; unset for one run.
+    pub mean_jct_s_spread: Option<f64>,
+    /// Median of the times from submission to end, in seconds.
+    pub p50_jct_s: f64,
+    /// Their 95th percentile, in seconds.
+    pub p95_jct_s: f64,
+    /// Its standard deviation over the runs; unset for one run.
+    pub p95_jct_s_spread: Option<f64>,
+    /// Energy of all GPUs, in joules.
+    pub energy_j: f64,
+    /// Its standard deviation over the runs; unset for one run.
+    pub energy_j_spread: Option<f64>,
 }
 
 impl Comparison {
@@ -145,7 +167,8 @@ impl Comparison {
     }
 }
 
-/// The mean and the standard deviation of one number over a contender's seeds.
+/// The mean and the standard deviation of one number over single runs. The runs of a pair of seeds mirror each other, so the mean is more
+/// certain than the deviation over the root of the number of runs.
 pub fn spread(summaries: &[RunSummary], of: fn(&RunSummary) -> f64) -> (f64, f64) {
     let values: Vec<f64> = summaries.iter().map(of).collect();
     let middle = mean(&values);
@@ -161,11 +184,18 @@ pub fn ratio(part: f64, whole: f64) -> f64 {
 
 fn row(contender: &Contender, exclusive: &Contender) -> ComparisonRow {
     let of = |of: fn(&RunSummary) -> f64| spread(&contender.summaries, of);
+    // One run does not vary.
+    let several = |deviation: f64| (contender.summaries.len() > 1).then_some(deviation);
+    let with_spread = |number: fn(&RunSummary) -> f64| (of(number).0, several(of(number).1));
     let over = |number: fn(&RunSummary) -> f64| {
         let whole = spread(&exclusive.summaries, number).0;
         let (middle, deviation) = of(number);
-        (ratio(middle, whole), if whole > 0.0 { deviation / whole } else { 0.0 })
+        (ratio(middle, whole), several(if whole > 0.0 { deviation / whole } else { 0.0 }))
     };
+    let (makespan_s, makespan_s_spread) = with_spread(|summary| summary.makespan);
+    let (mean_jct_s, mean_jct_s_spread) = with_spread(|summary| summary.mean_jct);
+    let (p95_jct_s, p95_jct_s_spread) = with_spread(|summary| summary.p95_jct);
+    let (energy_j, energy_j_spread) = with_spread(|summary| summary.energy);
     let (makespan_ratio, makespan_spread) = over(|summary| summary.makespan);
     let (mean_jct_ratio, mean_jct_spread) = over(|summary| summary.mean_jct);
     ComparisonRow {
@@ -184,5 +214,16 @@ fn row(contender: &Contender, exclusive: &Contender) -> ComparisonRow {
         mean_slowdown: of(|summary| summary.mean_slowdown).0,
         worst_slowdown: of(|summary| summary.worst_slowdown).0,
         failed: of(|summary| summary.failed as f64).0,
+        makespan_s,
+        makespan_s_spread,
+        mean_wait_s: of(|summary| summary.mean_wait).0,
+        mean_execution_s: of(|summary| summary.mean_execution).0,
+        mean_jct_s,
+        mean_jct_s_spread,
+        p50_jct_s: of(|summary| summary.p50_jct).0,
+        p95_jct_s,
+        p95_jct_s_spread,
+        energy_j,
+        energy_j_spread,
     }
 }

@@ -26,7 +26,7 @@ pub use compare::*;
 pub use hardware::*;
 pub use interference::*;
 pub use lookahead::{Assumptions, Future, Lookahead};
-pub use origin::{Origin, PolicyOrigin};
+pub use origin::{Input, Origin, PolicyOrigin};
 pub use search::{Aim, UnknownAim};
 pub use simulation::*;
 pub use summary::RunSummary;

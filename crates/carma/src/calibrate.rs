@@ -5,10 +5,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use carma_format::{aligned, labelled};
+use carma_format::{aligned, count, labelled};
 use carma_sim::{Calibration, Catalogue, Scored, calibrate_watched, read_crowds, read_pairs};
 
-use crate::files::{identity, read_observations, read_table};
+use crate::files::{read_observations, read_table};
+use crate::origin::{comments, origin};
 use crate::progress::bar;
 
 /// What the model is fitted to.
@@ -44,7 +45,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let calibration = calibrate_watched(&pairs, &trials, &catalogue, |all| bar.step_of(all));
     drop(bar);
     let Calibration { model, fitted, held_out, crowds } = calibration;
-    writeln!(output, "{} pairs of {} workloads; mean absolute error of their times:", pairs.len(), model.workloads.len())?;
+    let (rows, workloads) = (count(pairs.len(), "pair"), count(model.workloads.len(), "workload"));
+    writeln!(output, "{rows} of {workloads}; mean absolute error of their times:")?;
     let mut line = |what: &str, share: f64| {
         let share = aligned(&format!("{:.1} %", 100.0 * share), 7);
         writeln!(output, "{}", labelled(&format!("  {what}"), 37, &share))
@@ -58,8 +60,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     }
     if let Some(file) = &arguments.output {
         let files = [Some(&arguments.solo), Some(&arguments.pairs), arguments.crowds.as_ref()];
-        let sources = files.into_iter().flatten().map(|file| Ok(format!("#   {}\n", identity(file)?))).collect::<Result<String>>()?;
-        let written = format!("# Made by carma calibrate from\n{sources}\n{}", toml::to_string(&model)?);
+        let roles = ["solo", "pairs", "crowds"].into_iter().zip(files);
+        let origin = origin(roles.filter_map(|(role, file)| Some((role, file?.as_path()))))?;
+        let written = format!("{}\n{}", comments(&origin), toml::to_string(&model)?);
         fs::write(file, written).with_context(|| format!("cannot write {}", file.display()))?;
         eprintln!("carma: wrote {}", file.display());
     }

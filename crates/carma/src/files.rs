@@ -1,11 +1,11 @@
 //! Files read and written, with errors that name them.
 
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use carma_sim::trace::sha256;
+use carma_format::count;
 use carma_sim::{Observations, TableError, Trace};
 
 /// Reads a table with its own reader.
@@ -46,12 +46,16 @@ pub(crate) fn write_charts(folder: &Path, charts: &[(String, String)]) -> Result
 /// Reports the skipped jobs of a trace, and why.
 pub(crate) fn report_skipped(trace: &Trace) {
     for (why, jobs) in &trace.skipped {
-        eprintln!("carma: {jobs} jobs left out: {why}");
+        eprintln!("carma: {} left out: {why}", count(*jobs as usize, "job"));
     }
 }
 
-/// Name and digest of a file. Its folder stays private.
-pub(crate) fn identity(file: &Path) -> Result<String> {
-    let digest = sha256(file).with_context(|| format!("cannot read {} again", file.display()))?;
-    Ok(format!("{}, SHA-256 {digest}", file.file_name().unwrap_or_default().display()))
+/// Writes to a file; `-` is standard output.
+pub(crate) fn write_to(file: &Path, output: &mut impl Write, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    if file == Path::new("-") {
+        return write(output);
+    }
+    let mut written = create(file)?;
+    write(&mut written)?;
+    written.flush().with_context(|| format!("cannot write {}", file.display()))
 }

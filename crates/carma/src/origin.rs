@@ -1,7 +1,11 @@
 //! Where the figures of a report come from: version, command, settings, estimator and seeds.
 
-use anyhow::Result;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
 use carma_core::Settings;
+use carma_sim::{Input, Origin};
 
 use crate::units::quoted;
 
@@ -12,6 +16,31 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) fn command() -> String {
     let words = std::env::args().skip(1).map(|word| quoted(&word).into_owned());
     ["carma".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Version, command and files of a result. Each file has a role, such as `trace`.
+pub(crate) fn origin<'a>(files: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Result<Origin> {
+    let input = |(role, file): (&str, &Path)| Input::of(role, file).with_context(|| format!("cannot read {} again", file.display()));
+    let inputs = files.into_iter().map(input).collect::<Result<_>>()?;
+    Ok(Origin { carma: VERSION.to_owned(), command: command(), inputs, ..Origin::default() })
+}
+
+/// Prints the origin at the end of a page of text.
+pub(crate) fn print(origin: &Origin, output: &mut impl Write) -> Result<()> {
+    writeln!(output)?;
+    origin.lines().iter().try_for_each(|line| Ok(writeln!(output, "{}", sentence(line))?))
+}
+
+/// The text with a capital letter.
+pub(crate) fn sentence(line: &str) -> String {
+    let mut letters = line.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// Comments at the start of a file.
+pub(crate) fn comments(origin: &Origin) -> String {
+    // A command may have line breaks.
+    origin.lines().iter().flat_map(|line| line.lines()).map(|line| format!("# {line}\n")).collect()
 }
 
 /// Settings on one line: preset and policy, also where they are defaults, and what differs from the preset.

@@ -91,10 +91,12 @@ pub struct Colours {
 }
 
 impl Colours {
-    /// Each name takes the colour it leads to, or the next that is free; exclusive, which all are compared with, is grey. Where
-    /// there are more names than colours, lines are dashed.
-    pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
-        let mut taken = [0_usize; SERIES];
+    /// The names in `fixed` have the colour of their place there, whatever else is drawn; the grey is for exclusive, with which all are
+    /// compared. Any other name takes the colour to which it leads, or the next that is free. Where there are more names than colours,
+    /// lines are dashed.
+    pub fn of<'a>(names: impl Iterator<Item = &'a str> + Clone, fixed: &[&str]) -> Self {
+        let place_of = |name: &str| fixed.iter().position(|known| *known == name);
+        let mut taken: Vec<usize> = names.clone().filter_map(place_of).collect();
         let mut all: Vec<(String, String)> = Vec::new();
         for name in names {
             if all.iter().any(|(known, _)| known == name) {
@@ -103,11 +105,9 @@ impl Colours {
             let class = if name.eq_ignore_ascii_case("exclusive") {
                 "s0".to_owned()
             } else {
-                let least = taken.iter().copied().min().unwrap_or_default();
-                let wanted = hash(name) as usize % SERIES;
-                let place = (0..SERIES).map(|step| (wanted + step) % SERIES).find(|place| taken[*place] == least).unwrap_or(wanted);
-                taken[place] += 1;
-                format!("s{}{}", place + 1, ["", " dashed", " dotted"][least % 3])
+                let place = place_of(name).unwrap_or_else(|| free(name, &taken));
+                taken.push(place);
+                format!("s{}{}", place % SERIES + 1, ["", " dashed", " dotted"][place / SERIES % 3])
             };
             all.push((name.to_owned(), class));
         }
@@ -118,6 +118,13 @@ impl Colours {
     pub fn class(&self, name: &str) -> &str {
         self.names.iter().find(|(known, _)| known == name).map_or("s0", |(_, class)| class)
     }
+}
+
+/// A free place for a name: with the fewest dashes, from the one to which the name leads.
+fn free(name: &str, taken: &[usize]) -> usize {
+    let wanted = hash(name) as usize % SERIES;
+    let places = (0..).flat_map(|dashes| (0..SERIES).map(move |step| dashes * SERIES + (wanted + step) % SERIES));
+    places.take(taken.len() * SERIES + SERIES).find(|place| !taken.contains(place)).unwrap_or(wanted)
 }
 
 /// The class of a job's rectangles.
@@ -136,21 +143,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_keep_their_colour_and_do_not_share_it() {
-        let names = ["exclusive", "or-magm", "magm", "lucid", "horus", "or-lug", "or-rr", "est-magm", "first-fit"];
-        let all = Colours::of(names.into_iter());
+    fn fixed_names_keep_their_colour_in_every_list() {
+        let fixed = ["carma", "magm", "or-magm", "lug", "lucid", "horus", "rr", "ff", "bf"];
+        let names = ["exclusive", "magm/aegis", "or-magm/no-screen", "bf", "or-magm", "carma", "ff"];
+        let all = Colours::of(names.into_iter(), &fixed);
+        assert_eq!(["exclusive", "carma", "or-magm", "bf"].map(|name| all.class(name)), ["s0", "s1", "s3", "s1 dashed"]);
+        for name in ["carma", "or-magm", "bf", "ff"] {
+            assert_eq!(Colours::of([name].into_iter(), &fixed).class(name), all.class(name), "alone or with others");
+        }
         let mut classes: Vec<&str> = names.iter().map(|name| all.class(name)).collect();
-        assert_eq!(classes[0], "s0");
-        assert_eq!(Colours::of(names.into_iter().take(2)).class("or-magm"), all.class("or-magm"));
         classes.sort_unstable();
         classes.dedup();
-        assert_eq!(classes.len(), names.len());
+        assert_eq!(classes.len(), names.len(), "each has its own");
     }
 
     #[test]
     fn more_names_than_colours_differ_in_their_dashes() {
         let names: Vec<String> = (0..20).map(|name| name.to_string()).collect();
-        let colours = Colours::of(names.iter().map(String::as_str));
+        let colours = Colours::of(names.iter().map(String::as_str), &[]);
         let classes: std::collections::BTreeSet<&str> = names.iter().map(|name| colours.class(name)).collect();
         assert_eq!(classes.len(), 20);
     }

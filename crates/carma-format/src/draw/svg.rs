@@ -196,8 +196,14 @@ impl Chart {
 
     /// A file of its own, on a light ground.
     pub fn stand_alone(&self) -> String {
+        self.with_metadata("")
+    }
+
+    /// The same, with text for programs and readers of the file that is not drawn.
+    pub fn with_metadata(&self, text: &str) -> String {
         let ground = Element::of_class("rect", "ground").at([("width", self.width), ("height", self.height)]);
-        let mut inside = format!("<style>\n{}</style>\n", LIGHT.rules());
+        let metadata = if text.is_empty() { String::new() } else { format!("<metadata>{}</metadata>\n", escape(text)) };
+        let mut inside = format!("{metadata}<style>\n{}</style>\n", LIGHT.rules());
         ground.write_to(&mut inside);
         inside.push('\n');
         let size = format!(" width=\"{}\" height=\"{}\"", coordinate(self.width), coordinate(self.height));

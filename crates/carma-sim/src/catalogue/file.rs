@@ -157,6 +157,14 @@ impl Catalogue {
         Ok(())
     }
 
+    /// The same with workloads that jobs may name. Traces that are generated or mapped by a seed do not depend on them.
+    pub fn extend_named_only(&mut self, text: &str) -> Result<(), CatalogueError> {
+        let before = self.workloads.len();
+        self.extend(text)?;
+        self.named_only.extend((before..self.workloads.len()).map(WorkloadId));
+        Ok(())
+    }
+
     /// A catalogue of workloads from one source.
     pub fn measured_by(source: &str, workloads: impl IntoIterator<Item = Workload>) -> Result<Self, CatalogueError> {
         let mut catalogue = Self { sources: BTreeMap::from([(source.to_owned(), source.to_owned())]), ..Self::default() };

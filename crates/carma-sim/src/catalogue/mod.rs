@@ -6,7 +6,7 @@ mod solo;
 
 pub use file::CatalogueError;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use carma_core::{Fraction, MiB, Seconds, Watts};
 
@@ -78,6 +78,8 @@ pub struct Catalogue {
     workloads: Vec<Workload>,
     sources: BTreeMap<String, String>,
     names: HashMap<String, WorkloadId>,
+    /// Those that jobs may name, and that are never drawn at random.
+    named_only: BTreeSet<WorkloadId>,
 }
 
 impl Catalogue {
@@ -89,6 +91,11 @@ impl Catalogue {
     /// All workloads, in the order of the files.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (WorkloadId, &Workload)> {
         self.workloads.iter().enumerate().map(|(place, workload)| (WorkloadId(place), workload))
+    }
+
+    /// The workloads that are drawn at random where a job names none.
+    pub fn drawn(&self) -> impl Iterator<Item = (WorkloadId, &Workload)> {
+        self.iter().filter(|(id, _)| !self.named_only.contains(id))
     }
 
     /// Sources of the measurements, by the key in the workloads.

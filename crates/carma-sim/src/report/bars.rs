@@ -21,7 +21,7 @@ const MEASURES: [Measure; 3] = [
     ("Energy", |summary| summary.energy),
 ];
 
-/// Three panels with a bar for each contender, and a whisker of one standard deviation over seeds on both sides.
+/// Three panels with a bar for each contender, and a whisker of one standard deviation of single runs on both sides.
 pub(super) fn bars(comparison: &Comparison, colours: &Colours) -> Chart {
     let label = "Makespan, mean job completion time and energy of each policy as shares of exclusive's";
     let mut chart = Chart::new("bars", label, WIDTH);
@@ -57,8 +57,7 @@ pub(super) fn bars(comparison: &Comparison, colours: &Colours) -> Chart {
             figure(&mut chart, &scale, middle(row), (*mean, *deviation));
         }
     }
-    let words =
-        "Grey: exclusive = 1. Red: critical path (dashed) and work over capacity (dotted). Whiskers: ± one standard deviation over seeds.";
+    let words = "Grey: exclusive = 1. Red: critical path (dashed) and work over capacity (dotted). Whiskers: ± one standard deviation of single runs.";
     chart.text("small quiet", Anchor::Start, (NAMES, bottom + 36.0), words);
     chart.height = bottom + 48.0;
     chart

@@ -12,6 +12,34 @@ use crate::compare::{Comparison, Curve};
 use carma_format::draw::{Chart, Colours};
 use carma_format::unique_slug;
 
+/// Policies with a colour of their own, the same in every chart. The first have the clearest.
+const NAMED: [&str; 24] = [
+    "carma",
+    "magm",
+    "or-magm",
+    "lug",
+    "lucid",
+    "horus",
+    "rr",
+    "ff",
+    "bf",
+    "or-carma",
+    "or-lug",
+    "or-rr",
+    "or-ff",
+    "or-bf",
+    "est-magm",
+    "est-lug",
+    "est-carma",
+    "est-rr",
+    "est-ff",
+    "est-bf",
+    "or-horus",
+    "or-lucid",
+    "est-horus",
+    "est-lucid",
+];
+
 /// Charts of one contender.
 #[derive(Debug)]
 pub(super) struct Section {
@@ -43,7 +71,7 @@ pub(super) struct Charts {
 impl Charts {
     pub(super) fn of(comparison: &Comparison) -> Self {
         let contenders = comparison.contenders.iter().map(|contender| contender.name.as_str());
-        let colours = Colours::of(contenders.chain(comparison.curves.iter().map(|curve| curve.policy.as_str())));
+        let colours = Colours::of(contenders.chain(comparison.curves.iter().map(|curve| curve.policy.as_str())), &NAMED);
         Self {
             bars: bars(comparison, &colours),
             completion_times: completion_times(comparison, &colours),
@@ -89,4 +117,21 @@ fn sweeps(curves: &[Curve], colours: &Colours) -> Vec<Sweep> {
         Sweep { setting: setting.to_owned(), chart: sweep(setting, &slug, &curves, colours) }
     };
     settings.into_iter().map(of_setting).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{POLICIES, VARIANTS};
+
+    use super::*;
+
+    #[test]
+    fn every_policy_has_its_colour() {
+        let shares = POLICIES.iter().filter(|policy| policy.name != "exclusive");
+        let all = shares
+            .flat_map(|policy| [""].into_iter().chain(VARIANTS.map(|(prefix, _)| prefix)).map(|prefix| format!("{prefix}{}", policy.name)));
+        let all: Vec<String> = all.collect();
+        assert!(all.iter().all(|name| NAMED.contains(&name.as_str())), "{all:?}");
+        assert_eq!(all.len(), NAMED.len());
+    }
 }

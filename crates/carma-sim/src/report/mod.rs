@@ -41,19 +41,20 @@ pub fn html(comparison: &Comparison) -> String {
     page::page(comparison, &charts::Charts::of(comparison))
 }
 
-/// The charts of [`html`] as standalone files on a light background: names and contents.
+/// The charts of [`html`] as standalone files on a light background: names and contents. Each says in its metadata how it was made.
 ///
 /// These are `bars.svg`, `jct-cdf.svg`, `gantt-<policy>.svg`, `timeline-<policy>.svg` if a timeline was recorded, and
 /// `sweep-<setting>.svg`.
 pub fn svgs(comparison: &Comparison) -> Vec<(String, String)> {
-    charts::Charts::of(comparison).iter().map(file).collect()
+    let origin = comparison.origin.lines().join("; ");
+    charts::Charts::of(comparison).iter().map(|chart| file(chart, &origin)).collect()
 }
 
 /// Charts of a trace as SVG files: `arrivals.svg`, `durations.svg` if times are known, and `gpu-demand.svg`.
 pub fn trace_charts(trace: &Trace, catalogue: &Catalogue) -> Vec<(String, String)> {
-    workload::charts(trace, catalogue).iter().map(file).collect()
+    workload::charts(trace, catalogue).iter().map(|chart| file(chart, "")).collect()
 }
 
-fn file(chart: &Chart) -> (String, String) {
-    (format!("{}.svg", chart.name), chart.stand_alone())
+fn file(chart: &Chart, origin: &str) -> (String, String) {
+    (format!("{}.svg", chart.name), chart.with_metadata(origin))
 }

@@ -41,10 +41,13 @@ pub(super) fn page(comparison: &Comparison, charts: &Charts) -> String {
 
 /// How to make the page again.
 fn origin(html: &mut String, origin: &Origin) {
-    let Origin { carma, command, seeds, policies } = origin;
+    let Origin { carma, command, inputs, seeds, policies } = origin;
     html.push_str("<h2 id=\"origin\">How this was made</h2>\n");
     for (name, value) in [("Command", command), ("Version", carma), ("Seeds", seeds)] {
         let _ = writeln!(html, "<p class=\"note\">{name}: {}</p>", escape(value));
+    }
+    for input in inputs {
+        let _ = writeln!(html, "<p class=\"note\">Input: {}</p>", escape(&input.to_string()));
     }
     html.push_str("<div class=\"scroll\" tabindex=\"0\">\n<table>\n<thead><tr>");
     html.push_str(
@@ -77,7 +80,7 @@ fn contents(html: &mut String, charts: &Charts) {
 fn how_to_read(html: &mut String, comparison: &Comparison) {
     html.push_str(
         "<p>How to read this: ratios are to exclusive, one job a GPU at a time, so 0.60 is 40 % less; ± is one standard deviation \
-         over seeds; the best value of each column is marked. JCT is the time from a job's submission to its end.</p>\n",
+         of single runs; pairs of seeds mirror each other, so means vary less than this suggests; the best value of each column is marked. JCT is the time from a job's submission to its end.</p>\n",
     );
     if let Some(exclusive) = comparison.contenders.first().filter(|exclusive| !exclusive.summaries.is_empty()) {
         let mean = |of| spread(&exclusive.summaries, of).0;

@@ -1,6 +1,6 @@
 //! What the scheduler knows about a job: at most what a manager knows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 
 use carma_core::{
@@ -39,6 +39,8 @@ pub enum EstimatesError {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Estimates {
     answers: HashMap<WorkloadId, MiB>,
+    /// Names of rows that no workload has.
+    unknown: BTreeSet<String>,
 }
 
 impl Estimates {
@@ -54,7 +56,7 @@ impl Estimates {
             })
         };
         let (name, answer) = (column(["workload", "task"])?, column([estimator, &format!("{estimator}_mib")])?);
-        let mut answers = HashMap::new();
+        let (mut answers, mut unknown) = (HashMap::new(), BTreeSet::new());
         for row in reader.records() {
             let row = row?;
             let line = row.position().map_or(0, csv::Position::line);
@@ -64,11 +66,19 @@ impl Estimates {
             if !(0.0..1e9).contains(&mebibytes) {
                 return Err(wrong());
             }
-            if let Some(workload) = row.get(name).and_then(|name| catalogue.find(name)) {
+            let name = row.get(name).unwrap_or_default();
+            if let Some(workload) = catalogue.find(name) {
                 answers.insert(workload, MiB(mebibytes.round() as u64));
+            } else {
+                unknown.insert(name.to_owned());
             }
         }
-        Ok(Self { answers })
+        Ok(Self { answers, unknown })
+    }
+
+    /// Names in the table that are no workloads of the catalogue. Their rows are not used.
+    pub const fn unknown(&self) -> &BTreeSet<String> {
+        &self.unknown
     }
 
     /// The estimate for a workload.
@@ -79,7 +89,7 @@ impl Estimates {
 
 impl FromIterator<(WorkloadId, MiB)> for Estimates {
     fn from_iter<I: IntoIterator<Item = (WorkloadId, MiB)>>(answers: I) -> Self {
-        Self { answers: answers.into_iter().collect() }
+        Self { answers: answers.into_iter().collect(), unknown: BTreeSet::new() }
     }
 }
 

@@ -33,6 +33,8 @@ pub struct JobRecord {
     pub ended: Option<Time>,
     /// How it ended; unset if it could never run.
     pub outcome: Option<Outcome>,
+    /// What it still waits for at the end of the run, as a sentence.
+    pub waits_for: Option<String>,
 }
 
 impl JobRecord {

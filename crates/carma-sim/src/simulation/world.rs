@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use carma_core::{
     Action, Config, DeviceId, DeviceSpec, Event, Fraction, Interference, JobId, MiB, PowerRange, Seconds, ServerId, ServerSpec,
-    SharingMode, Time, UserId, Watts, WindowRule,
+    SharingMode, Time, UserId, Watts, WindowRule, Wording,
 };
 
 use super::Simulation;
@@ -87,6 +87,7 @@ impl<'a, D: Decider> World<'a, D> {
             attempts: Vec::new(),
             ended: None,
             outcome: None,
+            waits_for: None,
         };
         let Config { window, power, idle_jobs, modes, .. } = decider.scheduler().config().clone();
         let may_be_cut = modes.allows(SharingMode::Mig);
@@ -221,7 +222,13 @@ impl<'a, D: Decider> World<'a, D> {
             }
         }
         // If some jobs can never end, the run ends at the last event.
-        self.ended = if self.over < self.records.len() { self.now } else { self.ended };
+        if self.over < self.records.len() {
+            self.ended = self.now;
+            let scheduler = self.decider.scheduler();
+            for (id, record) in (1..).map(JobId).zip(&mut self.records).filter(|(_, record)| record.ended.is_none()) {
+                record.waits_for = scheduler.explain(id).ok().map(|explanation| explanation.summary(Wording::PLAIN));
+            }
+        }
         Ok(self.finish())
     }
 

@@ -7,5 +7,5 @@ mod traces;
 
 pub use figures::{Figure, PolicyResult, ScenarioResult};
 pub use policies::{OWN_POLICIES, PROTOTYPE, published_policies};
-pub use scenarios::{SCENARIOS, Scenario};
+pub use scenarios::{SCENARIOS, Scenario, UTILISATION_ERROR, memory_error_of};
 pub use traces::{SuiteTrace, published_files, read};

@@ -37,6 +37,14 @@ pub const SCENARIOS: [Scenario; 9] = [
     Scenario { name: "MPS", sharing: Sharing::Mps, ..BASE },
 ];
 
+/// Relative error of estimates of utilisation and durations, in every scenario.
+pub const UTILISATION_ERROR: f64 = 0.3;
+
+/// Relative error of the memory estimates of the scenario with this name.
+pub fn memory_error_of(name: &str) -> Option<f64> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name).map(|scenario| scenario.memory_error)
+}
+
 impl Scenario {
     /// A trace as it is submitted here.
     pub fn trace(&self, suite: &SuiteTrace) -> Trace {
@@ -53,13 +61,13 @@ impl Scenario {
         Servers { groups: vec![group] }
     }
 
-    /// What the scheduler knows: memory with this error, utilisation and durations with an error of 0.3.
+    /// What the scheduler knows: memory with this error, utilisation and durations with that of all scenarios.
     pub fn knowledge(&self) -> Knowledge {
         Knowledge {
             memory: Estimator::Oracle,
             memory_error: self.memory_error,
-            utilisation_error: 0.3,
-            duration_error: Some(0.3),
+            utilisation_error: UTILISATION_ERROR,
+            duration_error: Some(UTILISATION_ERROR),
             ..Knowledge::default()
         }
     }

@@ -116,11 +116,11 @@ pub(super) fn difference(later: Seconds, earlier: Seconds) -> Seconds {
 /// A duration in plain seconds.
 pub(super) fn seconds(what: &str, text: &str) -> Result<Seconds, TraceProblem> {
     let number: f64 = text.parse().map_err(|_| TraceProblem::invalid(what, text, "a number of seconds"))?;
-    Seconds::new(number).map_err(|_| TraceProblem::invalid(what, text, "a number of seconds of 0 or more"))
+    Seconds::new(number).map_err(|_| TraceProblem::invalid(what, text, "a number of seconds from 0 to 9e12"))
 }
 
 /// A whole number. Tables written by data tools contain 1.0 for 1.
 pub(super) fn count(what: &str, text: &str) -> Result<u32, TraceProblem> {
     let whole = text.strip_suffix(".0").unwrap_or(text);
-    whole.parse().map_err(|_| TraceProblem::invalid(what, text, "a whole number of 0 or more"))
+    whole.parse().map_err(|_| TraceProblem::invalid(what, text, "a whole number from 0 to 4294967295"))
 }

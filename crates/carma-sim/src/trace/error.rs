@@ -49,6 +49,20 @@ pub enum TraceProblem {
     /// A line that is not CSV.
     #[error("{0}")]
     Table(String),
+    /// More values in a row than the table has columns.
+    #[error("the row has {cells} cells, and the table has {columns} columns: quote values with commas")]
+    TooManyCells {
+        /// Cells of the row.
+        cells: usize,
+        /// Columns of the header.
+        columns: usize,
+    },
+    /// A table of a manager's jobs.
+    #[error(
+        "is a table of `carma export`, which does not say how jobs behave alone: `carma what-if` simulates the jobs of a manager under other \
+         policies"
+    )]
+    OfExport,
     /// A required column is missing.
     #[error("column {0} is missing")]
     MissingColumn(String),

@@ -119,7 +119,8 @@ pub fn generate(wanted: &Generation, catalogue: &Catalogue) -> Result<Trace, Mix
     let mut random = Random::new(wanted.seed);
     let mut chosen: Vec<WorkloadId> = Vec::with_capacity(wanted.jobs);
     for (class, count) in WeightClass::ALL.into_iter().zip(wanted.mix.counts(wanted.jobs)) {
-        let pool: Vec<WorkloadId> = catalogue.iter().filter(|(_, workload)| WeightClass::of(workload) == class).map(|(id, _)| id).collect();
+        let pool: Vec<WorkloadId> =
+            catalogue.drawn().filter(|(_, workload)| WeightClass::of(workload) == class).map(|(id, _)| id).collect();
         if pool.is_empty() && count > 0 {
             return Err(MixError::NoWorkload(class.name()));
         }

@@ -48,7 +48,7 @@ pub fn map(trace: &Trace, catalogue: &Catalogue, seed: u64, durations: DurationR
 /// Workloads by number of GPUs, shortest first. No pool is empty.
 fn pools(catalogue: &Catalogue) -> BTreeMap<u32, Vec<WorkloadId>> {
     let mut pools: BTreeMap<u32, Vec<WorkloadId>> = BTreeMap::new();
-    for (id, workload) in catalogue.iter() {
+    for (id, workload) in catalogue.drawn() {
         pools.entry(workload.gpus()).or_default().push(id);
     }
     for pool in pools.values_mut() {
@@ -100,6 +100,21 @@ mod tests {
         assert_eq!(mapped.jobs[4].gpus, 8, "a job keeps its number of GPUs");
         assert_eq!(mapped, map(&trace, &catalogue, 7, DurationRule::Own), "a seed leads to one mapping");
         assert_eq!(map(&trace, &catalogue, 7, DurationRule::Workload).jobs[0].duration, None);
+    }
+
+    #[test]
+    fn workloads_that_are_only_named_change_no_seed() {
+        let shipped = Catalogue::shipped();
+        let mut own = shipped.clone();
+        let text = "[source]\nmine = \"me\"\n[[workload]]\nname = \"mine\"\nmodel = \"m\"\ndataset = \"d\"\ngpus = 1\nseconds = 60\n\
+                    peak_mib = [900]\nsmact = [0.5]\nsmocc = [0.5]\ndrama = [0.5]\nutilisation = [0.5]\nsource = \"mine\"\n";
+        own.extend_named_only(text).unwrap();
+        assert!(own.find("mine").is_some());
+        let trace = Trace { jobs: (10..60).map(|seconds| job(1, seconds)).collect(), ..Trace::default() };
+        assert_eq!(map(&trace, &own, 7, DurationRule::Own), map(&trace, &shipped, 7, DurationRule::Own));
+        own = shipped.clone();
+        own.extend(text).unwrap();
+        assert_ne!(map(&trace, &own, 7, DurationRule::Own), map(&trace, &shipped, 7, DurationRule::Own));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use carma_format::{Terminal, duration, labelled, shortened};
+use carma_format::{Terminal, count, duration, labelled, shortened};
 
 use super::analysis::{Analysis, Arrivals, DurationClass, Durations};
 
@@ -13,7 +13,7 @@ const VALUES: usize = 19;
 
 impl fmt::Display for Analysis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} jobs, {:.1} GPU-hours alone", self.jobs, self.gpu_hours)?;
+        writeln!(f, "{}, {:.1} GPU-hours alone", count(self.jobs, "job"), self.gpu_hours)?;
         for (why, jobs) in &self.skipped {
             writeln!(f, "{jobs} ignored: {why}")?;
         }

@@ -21,16 +21,28 @@ pub(crate) struct CatalogueArguments {
 
 impl CatalogueArguments {
     /// The shipped workloads, the user's own file if it exists, and the given files.
+    ///
+    /// Jobs may name workloads of the user's own file. They are drawn at random only if the file is given, so that a seed gives the same
+    /// trace to all users.
     pub(crate) fn load(&self) -> Result<Catalogue> {
         let mut catalogue = Catalogue::shipped();
-        let own = own_file().filter(|own| own.exists());
-        // The user's own file is already read: naming it again adds no duplicates.
-        let is_own = |file: &Path| own.as_deref().is_some_and(|own| same(own, file));
-        let others = self.catalogue.iter().filter(|file| !is_own(file));
-        for file in own.iter().chain(others) {
+        if let Some(own) = self.own_not_given() {
+            catalogue.extend_named_only(&read(&own)?).with_context(|| format!("{} cannot be used", own.display()))?;
+        }
+        for file in &self.catalogue {
             extend(&mut catalogue, file, &read(file)?)?;
         }
         Ok(catalogue)
+    }
+
+    /// All files that are read, the user's own first.
+    pub(crate) fn read_files(&self) -> Vec<PathBuf> {
+        self.own_not_given().into_iter().chain(self.catalogue.iter().cloned()).collect()
+    }
+
+    /// The user's own file, if it exists and is not one of the given ones.
+    fn own_not_given(&self) -> Option<PathBuf> {
+        own_file().filter(|own| own.exists() && !self.catalogue.iter().any(|given| same(own, given)))
     }
 
     /// The given files.
@@ -100,8 +112,8 @@ pub(crate) enum Command {
     /// Add your own workloads from a file, either in the format of `carma catalogue show`, or a table of solo measurements as for `carma
     /// calibrate` (.csv).
     ///
-    /// All workloads are checked first; if one is wrong, nothing is written. Every command reads your own catalogue. The configuration
-    /// folder is ~/.config, or `$XDG_CONFIG_HOME`.
+    /// All workloads are checked first; if one is wrong, nothing is written. Jobs of a trace may name workloads of your own catalogue in
+    /// every command. `carma trace generate` and `map` draw from it only if `--catalogue` names it. The configuration folder is ~/.config, or `$XDG_CONFIG_HOME`.
     #[command(after_help = "Example:\n  carma catalogue add my-workloads.toml")]
     Add {
         /// The file (TOML or CSV).

@@ -20,9 +20,9 @@ use carma_sim::{
 use crate::configuration::RuleArguments;
 use crate::files::write_charts;
 use crate::manager::write_json;
-use crate::origin::{VERSION, command, seeds_in_words, settings_in_a_line};
+use crate::origin::{VERSION, seeds_in_words, settings_in_a_line};
 use crate::progress::simulate_all;
-use crate::simulate::{EnforceArguments, SERVERS, World, WorldArguments};
+use crate::simulate::{EnforceArguments, SERVERS, World, WorldArguments, waiting};
 use contender::Entry;
 pub(crate) use contender::settings;
 use sweep::Sweep;
@@ -51,7 +51,8 @@ const NOT_OF_SUITES: [&str; 20] = [
     "svg",
 ];
 const POLICIES: [&str; 3] = ["or-magm", "magm", "carma"];
-const SEEDS: u64 = 5;
+/// An even number, since seeds come in pairs that mirror each other.
+const SEEDS: u64 = 6;
 
 /// What is compared.
 #[derive(Debug, clap::Args)]
@@ -59,11 +60,11 @@ const SEEDS: u64 = 5;
     after_help = "Examples:\n  carma compare mix.csv --policies magm,carma --seeds 20 --report report.html\n  carma compare mix.csv --policies carma --sweep power.cap=150:400:50"
 )]
 pub(crate) struct Arguments {
-    /// The trace; `carma trace --help` lists the formats.
+    /// The trace; `carma trace analyze --help` lists the formats.
     #[arg(required_unless_present = "suite")]
     trace: Option<PathBuf>,
     /// Run the standard comparison instead: 13 traces in nine scenarios. FOLDER holds the published traces (`philly60_jobs.csv`,
-    /// `carma_mix90.csv`, ...).
+    /// `carma_mix90.csv`, ...). It prints tables, or --json or --csv.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = NOT_OF_SUITES)]
     suite: Option<PathBuf>,
     /// Run only these scenarios of the suite, such as "half load,8 GPUs".
@@ -83,7 +84,8 @@ pub(crate) struct Arguments {
     world: WorldArguments,
     #[command(flatten)]
     enforce: EnforceArguments,
-    /// Number of runs of each policy; seeds count from 0. [default: 5; for a suite 20]
+    /// Number of runs of each policy; seeds count from 0. Seeds 2k and 2k+1 mirror each other, so give an even number. [default: 6; for a
+    /// suite 20]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
     /// Number of further runs with the jobs in random order.
@@ -108,7 +110,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     /// Print the table as CSV.
-    #[arg(long, conflicts_with_all = ["json", "suite"])]
+    #[arg(long, conflicts_with = "json")]
     csv: bool,
 }
 
@@ -123,6 +125,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let steps = steps(&arguments.sweep, &entries)?;
     entries.extend(contender::best_orders(&arguments.best, &base));
     let trace = world.read_trace(file)?;
+    entries.iter().for_each(|entry| world.warn_of_missing_estimates(&trace, &entry.knowledge));
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let comparison = compare(arguments, &world, (name, &trace), &entries, &steps)?;
     if let Some(file) = &arguments.report {
@@ -145,11 +148,18 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 }
 
 fn run_suite(arguments: &Arguments, world: &World, output: &mut impl Write) -> Result<()> {
-    let Arguments { suite: Some(folder), scenarios, policies, seeds, best, tries, json, .. } = arguments else {
+    let Arguments { suite: Some(folder), scenarios, policies, seeds, best, tries, json, csv, .. } = arguments else {
         bail!("give a trace, or a suite");
     };
-    let request = suite::Request { folder, scenarios, policies: policies.as_deref(), seeds: *seeds, best, tries: *tries, json: *json };
-    suite::run(&request, &world.catalogue, &world.interference, output)
+    let form = if *json {
+        suite::Form::Json
+    } else if *csv {
+        suite::Form::Csv
+    } else {
+        suite::Form::Tables
+    };
+    let request = suite::Request { folder, scenarios, policies: policies.as_deref(), seeds: *seeds, best, tries: *tries, form };
+    suite::run(&request, world, output)
 }
 
 /// A point of a sweep, before it has run.
@@ -205,6 +215,11 @@ fn compare(arguments: &Arguments, world: &World, (name, trace): (String, &Trace)
         .collect();
     let curves = curves(arguments, entries, steps, &contenders[0].summaries, swept.chunks_exact(each));
     let mut caveats = vec![world.caveat(trace)];
+    caveats.extend(
+        contenders
+            .iter()
+            .flat_map(|contender| waiting(&contender.example).into_iter().map(move |why| format!("{}: {why}", contender.name))),
+    );
     caveats.extend(steps.iter().zip(swept.chunks_exact(each)).filter_map(|(step, summaries)| {
         let (failed, _) = spread(summaries, |summary| summary.failed as f64);
         let (policy, key) = (&entries[step.entry].name, &arguments.sweep[step.sweep].key);
@@ -220,17 +235,18 @@ fn compare(arguments: &Arguments, world: &World, (name, trace): (String, &Trace)
         bounds: LowerBounds::mean(traces.iter().map(|trace| LowerBounds::of(trace, &world.catalogue, &world.servers))),
         curves,
         caveats,
-        origin: origin(arguments, entries, seeds)?,
+        origin: origin(arguments, world, entries, seeds)?,
     })
 }
 
-fn origin(arguments: &Arguments, entries: &[Entry], seeds: u64) -> Result<Origin> {
+fn origin(arguments: &Arguments, world: &World, entries: &[Entry], seeds: u64) -> Result<Origin> {
     let policy = |entry: &Entry| {
         let Entry { name, estimator, settings, .. } = entry;
         Ok(PolicyOrigin { name: name.clone(), estimator: estimator.clone(), settings: settings_in_a_line(settings)? })
     };
     let policies = entries.iter().map(policy).collect::<Result<_>>()?;
-    Ok(Origin { carma: VERSION.to_owned(), command: command(), seeds: seeds_in_words(seeds, arguments.shuffle), policies })
+    let read = world.origin(arguments.trace.as_deref().map(|trace| ("trace", trace)))?;
+    Ok(Origin { seeds: seeds_in_words(seeds, arguments.shuffle), policies, ..read })
 }
 
 fn curves<'a>(

@@ -17,6 +17,7 @@ use carma_manager::places::Places;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::compare::settings as policy_settings;
 use crate::manager::Manager;
 
 /// Flags that choose the rules, apart from the policy.
@@ -35,7 +36,8 @@ pub(crate) struct RuleArguments {
 pub(crate) struct ConfigArguments {
     #[command(flatten)]
     rules: RuleArguments,
-    /// The mapping policy; `carma policies` lists them.
+    /// The mapping policy; `carma policies` lists them. Presets and settings can follow after slashes, as for `carma compare`:
+    /// magm/aegis, carma/forecast.delay=1.
     #[arg(long)]
     policy: Option<String>,
 }
@@ -118,6 +120,9 @@ impl ConfigArguments {
     /// Like [`RuleArguments::settings`], with the policy.
     pub(crate) fn settings(&self) -> Result<Settings> {
         let mut settings = self.rules.settings()?;
+        if let Some(policy) = self.policy.as_ref().filter(|policy| policy.contains('/')) {
+            return policy_settings(policy, &settings);
+        }
         settings.policy = self.policy.clone().or(settings.policy);
         settings.check()?;
         Ok(settings)

@@ -12,14 +12,16 @@ use carma_estimate::model::Model;
 use carma_estimate::stack::Kernels;
 use carma_estimate::trace::Recording;
 use carma_estimate::training::Training;
-use carma_format::{Terminal, aligned, labelled};
+use carma_format::{change, left, right, write_table};
 use carma_learn::data::{self, Observation};
 use carma_learn::evaluate::{Answer, LARGEST_MIB, Scores};
+use carma_sim::Origin;
 use clap::Args;
 
 use super::machine::Machine;
 use super::python_worker::PythonWorker;
 use super::{beside, learned, recipes};
+use crate::origin::{origin, print};
 use crate::{estimate, files, progress};
 
 pub(super) const MIB: f64 = (1 << 20) as f64;
@@ -30,7 +32,7 @@ pub(crate) struct Arguments {
     /// A file with measured runs: one of the published sets, or one in the same format
     #[arg(long)]
     data: PathBuf,
-    /// The estimator
+    /// The estimator; dry-run and fake-tensor need Python with PyTorch, and so do rows of other estimators that are described by it
     #[arg(long, value_parser = estimate::estimator)]
     estimator: Estimator,
     #[command(flatten)]
@@ -106,13 +108,18 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     };
     let answers: Vec<Answer> = evaluated.iter().map(|row| row.answer).collect();
     let scores = Scores::of(&answers);
+    let origin = Origin { seeds: arguments.rows.seed.to_string(), ..origin([("data", arguments.data.as_path())])? };
     if arguments.json {
-        writeln!(output, "{}", serde_json::to_string(&scores)?)?;
-    } else {
-        show(&scores, output)?;
-        beside::show(&evaluated, output)?;
+        let mut written = serde_json::to_value(&scores)?;
+        written["estimator"] = arguments.estimator.name().into();
+        written["origin"] = serde_json::to_value(&origin)?;
+        return Ok(writeln!(output, "{written}")?);
     }
-    worst(evaluated, arguments.worst, output)
+    writeln!(output, "{:<24}{:>10}", "estimator", arguments.estimator.name())?;
+    show(&scores, output)?;
+    beside::show(&evaluated, output)?;
+    worst(evaluated, arguments.worst, output)?;
+    print(&origin, output)
 }
 
 impl RowArguments {
@@ -146,6 +153,10 @@ pub(super) fn evaluate_rows(
     for row in rows {
         match estimate_row(estimator, row, &summaries, &mut worker) {
             Ok(estimate) => estimated.push((row, estimate)),
+            // No row of these estimators can do without.
+            Err(error) if worker.lacks_torch() && matches!(estimator, Estimator::DryRun | Estimator::FakeTensor) => {
+                return Err(error.context(format!("the estimator {} needs PyTorch", estimator.name())));
+            }
             Err(error) => left_out.push(format!("{}: {error:#}", row.name)),
         }
         bar.step();
@@ -246,7 +257,7 @@ fn show(scores: &Scores, output: &mut impl Write) -> Result<()> {
         ("mean error", percent(scores.mape)),
         ("within 10 %", percent(scores.within_10pct)),
         ("under-estimates", percent(scores.under_share)),
-        ("under the bound", percent(scores.under_share_at_bound)),
+        ("above the 95 % bound", percent(scores.under_share_at_bound)),
         ("mean over at the bound", percent(scores.mean_over_at_bound)),
         ("right class of 1 GB", percent(scores.class_accuracy_1gb)),
         ("right class of 8 GB", percent(scores.class_accuracy_8gb)),
@@ -260,14 +271,14 @@ fn worst(mut evaluated: Vec<EvaluatedRow>, count: usize, output: &mut impl Write
     let error =
         |row: &EvaluatedRow| row.answer.measured.filter(|_| !row.answer.crashed).map_or(0.0, |measured| row.answer.point / measured - 1.0);
     evaluated.sort_by(|one, other| error(other).abs().total_cmp(&error(one).abs()));
-    for row in evaluated.iter().take(count) {
-        let measured = row.answer.measured.unwrap_or(0.0);
-        let (estimated, error) = (row.answer.point, error(row) * 100.0);
-        if Terminal::current().plain {
-            writeln!(output, "{}: {measured:.0} MiB measured, {estimated:.0} MiB estimated, {error:+.1} %", row.name)?;
-        } else {
-            writeln!(output, "{measured:>8.0} {estimated:>8.0} {error:>+7.1} %  {}", row.name)?;
-        }
+    if count == 0 {
+        return Ok(());
     }
-    Ok(())
+    let cells = |row: &EvaluatedRow| {
+        let measured = row.answer.measured.unwrap_or(0.0);
+        [format!("{measured:.0}"), format!("{:.0}", row.answer.point), change(error(row), 1), row.name.clone()]
+    };
+    writeln!(output)?;
+    let columns = [right("measured, MiB", 14), right("estimate, MiB", 14), right("error", 9), left("the worst rows", 40)];
+    Ok(write_table(columns, &evaluated.iter().take(count).map(cells).collect::<Vec<_>>(), output)?)
 }

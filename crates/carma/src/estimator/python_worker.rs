@@ -38,6 +38,8 @@ pub(super) struct PythonWorker {
     folder: PathBuf,
     _temporary: Option<TempDir>,
     running: Option<(Child, ChildStdin, BufReader<ChildStdout>)>,
+    /// Whether PyTorch is installed; unset before the first start.
+    torch: Option<bool>,
 }
 
 impl PythonWorker {
@@ -47,7 +49,7 @@ impl PythonWorker {
         let folder =
             keep.map(Path::to_path_buf).or_else(|| temporary.as_ref().map(|folder| folder.path().to_path_buf())).unwrap_or_default();
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        Ok(Self { package: Package::unpack(python)?, folder, _temporary: temporary, running: None })
+        Ok(Self { package: Package::unpack(python)?, folder, _temporary: temporary, running: None, torch: None })
     }
 
     /// Whether PyTorch finds a GPU.
@@ -55,6 +57,18 @@ impl PythonWorker {
         let code = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)";
         let status = std::process::Command::new(self.package.interpreter()).args(["-c", code]).stderr(Stdio::null()).status();
         Ok(status.with_context(|| format!("cannot start {}", self.package.interpreter().display()))?.success())
+    }
+
+    /// Whether a row needed PyTorch, and it is not installed.
+    pub(super) fn lacks_torch(&self) -> bool {
+        self.torch == Some(false)
+    }
+
+    fn imports_torch(&self) -> bool {
+        // Without importing it, which takes seconds.
+        let code = "import importlib.util as u, sys; sys.exit(0 if u.find_spec('torch') else 1)";
+        let status = std::process::Command::new(self.package.interpreter()).args(["-c", code]).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
     }
 
     /// Makes the input for a recipe, unless it is cached; returns its file.
@@ -68,6 +82,15 @@ impl PythonWorker {
     }
 
     fn request(&mut self, request: &Value) -> Result<Value> {
+        if self.torch.is_none() {
+            self.torch = Some(self.imports_torch());
+        }
+        if self.lacks_torch() {
+            bail!(
+                "{} does not start, or has no PyTorch: install it (pip install torch), or name another interpreter with --python or CARMA_PYTHON",
+                self.package.interpreter().display()
+            );
+        }
         if self.running.is_none() {
             let mut command = self.package.memory();
             command.arg("batch").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -81,7 +104,7 @@ impl PythonWorker {
         let exchanged = writeln!(input, "{request}").and_then(|()| input.flush()).and_then(|()| output.read_line(&mut line));
         if !matches!(exchanged, Ok(read) if read > 0) {
             self.running = None;
-            bail!("{} ended: does it have PyTorch? (make torch sets it up, --python names another)", self.package.interpreter().display());
+            bail!("{} ended before it answered (--python names another interpreter)", self.package.interpreter().display());
         }
         serde_json::from_str(&line).context("the Python process did not answer in JSON")
     }

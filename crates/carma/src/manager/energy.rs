@@ -86,7 +86,7 @@ fn label(sum: &EnergySum) -> String {
 }
 
 /// A day's date, counted from 1970-01-01.
-pub(crate) fn day(days: u32) -> String {
+fn day(days: u32) -> String {
     let day = Date::constant(1970, 1, 1).checked_add(SignedDuration::from_hours(i64::from(days) * 24));
     day.map_or_else(|_| days.to_string(), |day| day.to_string())
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use carma_core::{Fraction, Metric, MiB, Utilisation};
 use carma_manager::api::{AttemptDetail, HistoryQuery, JobDetail};
 use carma_manager::attempt::Exit;
@@ -23,12 +23,15 @@ use super::text::span;
 CSV has one row per attempt, and one per job that never started. Times are UTC. \
 Several GPUs or peaks are separated by spaces. gpu_seconds is the run time of an \
 attempt times its GPUs. JSON has one job per line. Jobs of other users are exported \
-with the data that you may see.\n\n\
+with the data that you may see. `carma what-if` simulates the jobs of a manager.\n\n\
 Example:\n  carma export --since 30d > jobs.csv")]
 pub(crate) struct Arguments {
     /// The format of the output.
     #[arg(long, value_enum, default_value_t = Form::Csv)]
     format: Form,
+    /// Also write the environment of each job, which may hold tokens and other secrets (JSON only).
+    #[arg(long)]
+    environment: bool,
     #[command(flatten)]
     users: UserFilter,
     /// Only jobs in this state.
@@ -49,12 +52,13 @@ enum Form {
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    ensure!(!arguments.environment || matches!(arguments.format, Form::Json), "--environment needs --format json: CSV has no environment");
     let mut client = arguments.manager.connect()?;
     let (since, until) = arguments.range.span(&mut client)?;
     let query = HistoryQuery { user: arguments.users.user(), state: arguments.state, since, until, ..HistoryQuery::default() };
     let mut jobs = client.export(&query)?;
     match arguments.format {
-        Form::Json => jobs.try_for_each(|job| Ok(writeln!(output, "{}", serde_json::to_string(&job?)?)?)),
+        Form::Json => jobs.try_for_each(|job| Ok(writeln!(output, "{}", in_json(job?, arguments.environment)?)?)),
         Form::Csv => {
             let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(output);
             table.write_record(COLUMNS)?;
@@ -64,6 +68,14 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
             Ok(table.flush()?)
         }
     }
+}
+
+/// A job on one line, with or without its environment.
+fn in_json(mut job: JobDetail, environment: bool) -> Result<String> {
+    if !environment {
+        job.request.environment.clear();
+    }
+    Ok(serde_json::to_string(&job)?)
 }
 
 macro_rules! row {
@@ -199,6 +211,14 @@ fn instant(UnixMillis(at): UnixMillis) -> String {
 mod tests {
     use super::super::show::sample;
     use super::*;
+
+    #[test]
+    fn the_environment_of_a_job_is_written_only_on_request() {
+        let mut job = sample();
+        job.request.environment.insert("HF_TOKEN".to_owned(), "secret".to_owned());
+        assert!(!in_json(job.clone(), false).unwrap().contains("HF_TOKEN"));
+        assert!(in_json(job, true).unwrap().contains("secret"));
+    }
 
     #[test]
     fn every_attempt_is_a_row_and_a_job_without_one_too() {

@@ -104,6 +104,7 @@ pub(crate) fn record(job: &JobDetail) -> JobRecord {
         attempts: job.attempts.iter().map(attempt).collect(),
         ended: job.ended.map(time),
         outcome: job.outcome().cloned(),
+        waits_for: None,
     }
 }
 

@@ -49,7 +49,7 @@ only task files (.rad) can be replayed: other traces have no commands.\n\n\
 Examples:\n  carma replay trace.csv\n  carma replay trace.csv --against exclusive\n  \
 carma replay trace.csv --emulated 4xA100-40GB --policies exclusive,magm,carma")]
 pub(crate) struct Arguments {
-    /// The trace; `carma trace --help` lists the formats.
+    /// The trace; `carma trace analyze --help` lists the formats.
     trace: PathBuf,
     /// Submit this many times faster than the trace says [default: the speed of the emulated GPUs; 1 for real GPUs]. With --emulated, the speed of the
     /// emulated GPUs [default: 60].

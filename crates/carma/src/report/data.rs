@@ -8,10 +8,10 @@ use carma_core::{mean, percentile};
 use carma_manager::api::{
     AttemptDetail, EnergyKind, EnergyQuery, EnergyReport, GpuDetail, HistoryQuery, JobDetail, SampleQuery, Status, WhatIf,
 };
-use carma_manager::api::{EnergyOf, EnergySum};
 use carma_manager::client::Client;
 use carma_manager::store::UnixMillis;
-use jiff::Zoned;
+use jiff::Timestamp;
+use jiff::civil::Date;
 
 use super::period::Period;
 use super::samples::GpuSamples;
@@ -30,8 +30,8 @@ pub(super) struct ReportData {
     pub(super) gpus: Vec<(GpuDetail, GpuSamples)>,
     /// By when they were submitted.
     pub(super) jobs: Vec<JobDetail>,
+    /// Price and carbon intensity. The energy itself is that of the jobs above, so that all parts of the report cover the same.
     pub(super) energy: EnergyReport,
-    pub(super) days: EnergyReport,
     /// The same jobs simulated, or why not.
     pub(super) what_if: Result<WhatIf, String>,
     /// The command that makes it again.
@@ -69,15 +69,13 @@ impl ReportData {
         // A manager that is younger than the requested period leaves no empty half of a chart.
         let period = Period { since: first.map_or(requested.since, |first| first.max(requested.since)), ..requested.clone() };
         let gpus = gpus.into_iter().zip(&minutes).map(|(gpu, minutes)| (gpu, GpuSamples::of(minutes, &period))).collect();
-        let ahead = Zoned::now().offset().seconds() / 60;
-        let mut energy = |by| client.energy(&EnergyQuery { by, ahead, user, since, until });
-        let (energy, days) = (energy(EnergyKind::User)?, energy(EnergyKind::Day)?);
+        let energy = client.energy(&EnergyQuery { by: EnergyKind::User, ahead: 0, user, since, until })?;
         let what_if = match user {
             Some(_) => Err("the jobs of one user cannot be simulated without the jobs that shared their GPUs".to_owned()),
             None => what_if::what_if(client, &jobs, &["exclusive".to_owned()]).map_err(|error| format!("{error:#}")),
         };
         let name = |uid: UserId| jobs.first().map_or_else(|| uid.to_string(), |job| job.owner.name.clone());
-        Ok(Self { requested, period, user: user.map(name), status, gpus, energy, days, what_if, command, settings, jobs })
+        Ok(Self { requested, period, user: user.map(name), status, gpus, energy, what_if, command, settings, jobs })
     }
 
     /// Number of servers with GPUs.
@@ -90,21 +88,33 @@ impl ReportData {
         gpu.node.as_ref().map_or_else(|| gpu.device.to_string(), |node| format!("{} on {node}", gpu.device))
     }
 
-    /// Energy of all attempts that ended in this time.
+    /// Energy of all attempts.
     pub(super) fn joules(&self) -> f64 {
-        self.energy.sums.iter().map(|sum| sum.energy.0).fold(0.0, std::ops::Add::add)
+        self.attempts().filter_map(|(_, attempt)| attempt.energy).map(|energy| energy.0).fold(0.0, std::ops::Add::add)
     }
 
-    /// Energy by user, the most first.
-    pub(super) fn users(&self) -> Vec<(&str, f64, u64)> {
+    /// Attempts with energy by user, and their energy, the most first.
+    pub(super) fn users(&self) -> Vec<(&str, f64, Vec<&AttemptDetail>)> {
         let mut users = Vec::new();
-        for EnergySum { of, energy, attempts, .. } in &self.energy.sums {
-            if let EnergyOf::User { name, .. } = of {
-                users.push((name.as_str(), energy.0, *attempts));
-            }
+        for (name, found) in grouped(self.attempts().filter(|(_, attempt)| attempt.energy.is_some()), |(job, _)| &job.owner.name) {
+            let attempts: Vec<&AttemptDetail> = found.into_iter().map(|(_, attempt)| attempt).collect();
+            users.push((name, attempts.iter().filter_map(|attempt| attempt.energy).map(|energy| energy.0).sum::<f64>(), attempts));
         }
         users.sort_by(|(_, one, _), (_, other, _)| other.total_cmp(one));
         users
+    }
+
+    /// Energy by the day on which attempts ended, or now, in the order of days.
+    pub(super) fn days(&self) -> Vec<(String, f64)> {
+        let mut days: BTreeMap<Date, f64> = BTreeMap::new();
+        for (_, attempt) in self.attempts() {
+            let ended = attempt.ended.unwrap_or(self.status.now).0;
+            let at = Timestamp::from_millisecond(ended.cast_signed()).unwrap_or_default().to_zoned(self.period.zone.clone());
+            if let Some(energy) = attempt.energy {
+                *days.entry(at.date()).or_default() += energy.0;
+            }
+        }
+        days.into_iter().map(|(day, joules)| (day.to_string(), joules)).collect()
     }
 
     /// All attempts, with their jobs.

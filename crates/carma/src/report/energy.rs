@@ -3,38 +3,35 @@
 use std::iter::once;
 
 use carma_format::draw::Element;
-use carma_manager::api::EnergyOf;
+use carma_manager::api::AttemptDetail;
 
 use super::data::ReportData;
 use super::parts::{Column, classes, figure, note, or_dash, paragraph, section, table};
-use crate::manager::{JOULES_PER_KILOWATT_HOUR, day};
+use crate::manager::JOULES_PER_KILOWATT_HOUR;
 use carma_format::energy as joules_in_words;
 
 pub(super) fn energy(data: &ReportData) -> Element {
     let page = section("energy", "Energy and CO2");
     let users = data.users();
     if users.is_empty() {
-        return page.child(&paragraph("No job with energy data ended in this period."));
+        return page.child(&paragraph("No job that was submitted in this period has energy data."));
     }
     let report = &data.energy;
-    let hours = |user: Option<&str>| {
-        let of = |name: &str| user.is_none_or(|user| user == name);
-        data.gpu_hours(data.attempts().filter(|(job, _)| of(&job.owner.name)).map(|(_, attempt)| attempt))
-    };
-    let row = |name: &str, joules: f64, attempts: u64, hours: f64| {
+    let row = |name: &str, joules: f64, attempts: &[&AttemptDetail]| {
         let units = joules / JOULES_PER_KILOWATT_HOUR;
         let cost = report.price.map(|price| format!("{:.2} {}", units * price, report.currency));
         [
             name.to_owned(),
-            attempts.to_string(),
-            format!("{hours:.1}"),
+            attempts.len().to_string(),
+            format!("{:.1}", data.gpu_hours(attempts.iter().copied())),
             joules_in_words(joules),
             or_dash(cost),
             or_dash(report.carbon.map(|carbon| grams(units * carbon))),
         ]
     };
-    let all = row("all", data.joules(), users.iter().map(|(.., attempts)| attempts).sum(), hours(None));
-    let rows = users.iter().map(|(name, joules, attempts)| row(name, *joules, *attempts, hours(Some(name)))).chain(once(all));
+    let everything: Vec<&AttemptDetail> = users.iter().flat_map(|(.., attempts)| attempts).copied().collect();
+    let all = row("all", data.joules(), &everything);
+    let rows = users.iter().map(|(name, joules, attempts)| row(name, *joules, attempts)).chain(once(all));
     let columns = [
         Column::Text("User"),
         Column::Number("Attempts"),
@@ -43,16 +40,8 @@ pub(super) fn energy(data: &ReportData) -> Element {
         Column::Number("Cost"),
         Column::Number("CO2"),
     ];
-    let days: Vec<(String, f64)> = data
-        .days
-        .sums
-        .iter()
-        .map(|sum| {
-            let name = if let EnergyOf::Day(days) = sum.of { day(days) } else { String::new() };
-            (name, sum.energy.0 / JOULES_PER_KILOWATT_HOUR)
-        })
-        .collect();
-    let page = page.child(&table("Energy by user, of attempts that ended in this period", columns, rows));
+    let days: Vec<(String, f64)> = data.days().into_iter().map(|(day, joules)| (day, joules / JOULES_PER_KILOWATT_HOUR)).collect();
+    let page = page.child(&table("Energy by user, of the jobs that were submitted in this period", columns, rows));
     let page = if days.len() > 1 {
         let label = "Energy of jobs by the day on which their attempts ended";
         page.child(&figure(&classes("days", label, "kWh a day", &days, |units| joules_in_words(units * JOULES_PER_KILOWATT_HOUR))))

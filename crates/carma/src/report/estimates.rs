@@ -119,5 +119,5 @@ fn compared(job: &JobDetail) -> Option<ComparedJob<'_>> {
 }
 
 fn signed(share: f64) -> String {
-    format!("{:+.0} %", share * 100.0).replace('-', "−")
+    carma_format::change(share, 0).replace('-', "−")
 }

@@ -19,7 +19,7 @@ pub(super) fn largest(data: &ReportData) -> Element {
     jobs.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let all: f64 = jobs.iter().map(|(_, hours)| hours).sum();
     if jobs.is_empty() {
-        return page.child(&paragraph("No job had a GPU."));
+        return page.child(&paragraph("No job that was submitted in this period had a GPU."));
     }
     let rows = jobs.iter().take(MOST).map(|(job, hours)| {
         [

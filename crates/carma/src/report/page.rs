@@ -71,8 +71,8 @@ pub(super) fn html(data: &ReportData) -> String {
 
 fn method(data: &ReportData) -> Element {
     let notes = [
-        "The report covers the jobs that were submitted in this period, with all they did until now. Earlier jobs are not included, even if they ran in this \
-         period. Readers who are not operators see only public data of jobs of others.",
+        "The report covers the jobs that were submitted in this period, with all they did until now: attempts, GPU hours and energy. Earlier jobs are not \
+         included, even if they ran in this period. Readers who are not operators see only public data of jobs of others.",
         "GPUs are sampled every few seconds and stored as means per minute, for all users together. The energy of a GPU is divided among its jobs by their \
          activity, as the driver reports it.",
         "For the comparison with one job per GPU, the interference model of carma simulate computes the run time of each job alone from its measured run. Then \
@@ -123,12 +123,8 @@ mod tests {
             power: Some(Watts(300.0)),
         };
         let samples = GpuSamples::of(&(20..50).map(minute).collect::<Vec<_>>(), &period);
-        let report = |of: Vec<EnergyOf>| EnergyReport {
-            sums: of.into_iter().map(|of| EnergySum { of, name: None, array: None, energy: Joules(5.4e6), attempts: 2 }).collect(),
-            price: Some(0.3),
-            currency: "EUR".to_owned(),
-            carbon: Some(380.0),
-        };
+        let of = EnergyOf::User { uid: UserId(1), name: "of earlier jobs".to_owned() };
+        let ended = EnergySum { of, name: None, array: None, energy: Joules(5.4e6), attempts: 2 };
         let status = Status {
             version: String::new(),
             pid: 1,
@@ -158,8 +154,8 @@ mod tests {
             status,
             gpus: vec![(gpu, samples)],
             jobs: vec![sample(), succeeded(sample())],
-            energy: report(vec![EnergyOf::User { uid: UserId(1), name: "ada".to_owned() }]),
-            days: report(vec![EnergyOf::Day(20_833), EnergyOf::Day(20_834)]),
+            // What the manager sums up over attempts that ended in the period: not what the report is about.
+            energy: EnergyReport { sums: vec![ended], price: Some(0.3), currency: "EUR".to_owned(), carbon: Some(380.0) },
             what_if: Ok(what_if::sample()),
             command: "carma report --since 1h".to_owned(),
             settings: r#"{"preset":"carma","policy":"magm"}"#.to_owned(),
@@ -197,6 +193,15 @@ mod tests {
     }
 
     #[test]
+    fn energy_is_that_of_the_jobs_of_the_report_by_the_day_of_its_attempts() {
+        let mut two_days = data();
+        assert!(!body(&two_days).contains("kWh a day") && !body(&two_days).contains("of earlier jobs"));
+        two_days.jobs[1].attempts[1].ended = Some(UnixMillis(BEGIN + 86_400_000));
+        let page = body(&two_days);
+        assert!(page.contains("kWh a day") && page.contains("2027-01-16: 12 Wh"), "{page}");
+    }
+
+    #[test]
     fn an_empty_period_says_so() {
         let empty = ReportData {
             jobs: Vec::new(),
@@ -212,7 +217,6 @@ mod tests {
     fn empty_sections_say_so() {
         let mut quiet = data();
         quiet.jobs.clear();
-        quiet.energy.sums.clear();
         quiet.what_if = Err("there is nothing to replay: no job was submitted in this period".to_owned());
         let page = body(&quiet);
         for notes in [
@@ -220,8 +224,8 @@ mod tests {
             "The same jobs were not simulated: there is nothing to replay: no job was submitted in this period.",
             "No job ran out of GPU memory.",
             "No successful job has both",
-            "No job with energy data ended in this period.",
-            "No job had a GPU.",
+            "No job that was submitted in this period has energy data.",
+            "No job that was submitted in this period had a GPU.",
             "All finished jobs succeeded.",
         ] {
             assert!(page.contains(notes), "{notes}");

@@ -9,7 +9,7 @@ use carma_sim::ratio;
 use super::data::ReportData;
 use super::parts::{Column, figure, heading, note, or_dash, paragraph, percent, section, table};
 use crate::what_if::simulator_error;
-use carma_format::{duration, energy};
+use carma_format::{count, duration, energy};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 84.0;
@@ -102,8 +102,9 @@ fn gain(what_if: &Result<WhatIf, String>) -> Element {
     let Some(exclusive) = others.first() else { return paragraph("No comparison is available.") };
     let share = |of: fn(&WhatIfRun) -> f64| percent(ratio(of(simulated), of(exclusive)));
     let text = format!(
-        "Under the present policy, the makespan of the {jobs} jobs is {} of that with one job per GPU, and their mean completion time is {} of it; both are \
+        "Under the present policy, the makespan of the {} is {} of that with one job per GPU, and their mean completion time is {} of it; both are \
          simulated.",
+        count(*jobs as usize, "job"),
         share(|run| run.makespan.get()),
         share(|run| run.completion.get())
     );

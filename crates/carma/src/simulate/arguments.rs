@@ -1,19 +1,24 @@
 //! The input of a simulation: the trace, the servers, and the scheduler's knowledge.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
 use carma_core::{Choice, EnforceSettings, Enforcement, Settings};
+use carma_format::count;
 use carma_sim::trace::{DurationRule, ReadLimits, map};
 use carma_sim::{
-    Catalogue, Disturbance, Estimates, Estimator, Extrapolated, InterferenceModel, Knowledge, Physics, Servers, Sharing, Simulation, Trace,
+    Catalogue, Disturbance, Estimates, Estimator, Extrapolated, InterferenceModel, Knowledge, Origin, Physics, Servers, Sharing,
+    Simulation, Trace,
 };
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::catalogue::CatalogueArguments;
 use crate::files::{read_table, report_skipped};
+use crate::origin::origin;
 
 /// Flags that describe the simulated servers and jobs.
 #[derive(Debug, Args)]
@@ -87,8 +92,28 @@ pub(crate) fn memory_estimator(name: &str, estimates: Option<&Path>, catalogue: 
         ("none", _) => Estimator::None,
         ("oracle", _) => Estimator::Oracle,
         (other, None) => bail!("unknown estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
-        (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
+        (other, Some(file)) => {
+            let estimates = read_table(file, |table| Estimates::read(table, other, catalogue))?;
+            warn(file, "rows of unknown workloads are not used", estimates.unknown());
+            Estimator::Table(estimates)
+        }
     })
+}
+
+/// Prints a warning about these names of a file, the first of them.
+fn warn(file: &Path, problem: &str, names: &BTreeSet<String>) {
+    const MOST: usize = 5;
+    if names.is_empty() {
+        return;
+    }
+    let more = if names.len() > MOST { format!(" and {} more", names.len() - MOST) } else { String::new() };
+    let named: Vec<&str> = names.iter().map(String::as_str).take(MOST).collect();
+    // Several policies read the same file.
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let text = format!("carma: {}: {problem}: {}{more}", file.display(), named.join(", "));
+    if SAID.lock().is_ok_and(|mut said| said.insert(text.clone())) {
+        eprintln!("{text}");
+    }
 }
 
 /// The common input of all runs.
@@ -100,6 +125,8 @@ pub(crate) struct World {
     sharing: Sharing,
     physics: Physics,
     disturbances: Vec<Disturbance>,
+    /// The files that were read, by what they hold.
+    files: Vec<(&'static str, PathBuf)>,
 }
 
 fn enforcement() -> impl TypedValueParser<Value = Enforcement> {
@@ -127,7 +154,16 @@ impl WorldArguments {
         let disturbances = self.foreign.iter().chain(&self.lose).copied().collect();
         let servers = self.server.clone().map_or_else(|| default_servers.parse(), Ok)?;
         let physics = Physics { cached: self.cached, ..Physics::default() };
-        Ok(World { catalogue: self.catalogue.load()?, interference, servers, sharing: self.mode, physics, disturbances })
+        let catalogues = self.catalogue.read_files().into_iter().map(|file| ("catalogue", file));
+        let others = [("interference", &self.interference), ("estimates", &self.estimates)];
+        let others = others.into_iter().filter_map(|(role, file)| Some((role, file.clone()?)));
+        let files = catalogues.chain(others).collect();
+        Ok(World { catalogue: self.catalogue.load()?, interference, servers, sharing: self.mode, physics, disturbances, files })
+    }
+
+    /// Whether a table of estimates is given.
+    pub(crate) const fn has_estimates(&self) -> bool {
+        self.estimates.is_some()
     }
 
     /// The scheduler's knowledge by estimator: `none`, `oracle`, or a column of the estimates.
@@ -145,6 +181,22 @@ impl WorldArguments {
 }
 
 impl World {
+    /// Version, command and files of a result: the given ones, and those of the world.
+    pub(crate) fn origin<'a>(&'a self, files: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Result<Origin> {
+        origin(files.into_iter().chain(self.files.iter().map(|(role, file)| (*role, file.as_path()))))
+    }
+
+    /// Warns of workloads of the trace that a table of estimates lacks: nothing is known of the memory of their jobs.
+    pub(crate) fn warn_of_missing_estimates(&self, trace: &Trace, knowledge: &Knowledge) {
+        let (Estimator::Table(estimates), Some((_, file))) = (&knowledge.memory, self.files.iter().find(|(role, _)| *role == "estimates"))
+        else {
+            return;
+        };
+        let workloads = trace.jobs.iter().filter_map(|job| job.workload).filter(|workload| estimates.get(*workload).is_none());
+        let names = workloads.map(|workload| self.catalogue.get(workload).name.clone()).collect();
+        warn(file, "no estimate, so jobs of these workloads are of unknown need", &names);
+    }
+
     /// Reads a trace; jobs with only times are given workloads.
     pub(crate) fn read_trace(&self, file: &Path) -> Result<Trace> {
         let trace = Trace::read(file, &self.catalogue, &ReadLimits::default())?;
@@ -153,7 +205,8 @@ impl World {
         if unmapped == 0 {
             return Ok(trace);
         }
-        eprintln!("carma: {unmapped} jobs name no workload and were given one, as by carma trace map");
+        let verb = if unmapped == 1 { "names no workload and was" } else { "name no workload and were" };
+        eprintln!("carma: {} {verb} given one, as by carma trace map", count(unmapped, "job"));
         Ok(map(&trace, &self.catalogue, 0, DurationRule::Own))
     }
 

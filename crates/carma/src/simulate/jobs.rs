@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_sim::{Catalogue, Run, Trace};
+use carma_sim::{Catalogue, Origin, PolicyOrigin, Run, Trace};
 use serde::Serialize;
 
 /// One job.
@@ -32,22 +32,24 @@ pub(super) struct JobLine<'a> {
     settings: &'a str,
     carma: &'a str,
     command: &'a str,
+    inputs: &'a str,
+    /// What a job that never ended waits for.
+    waits_for: &'a str,
 }
 
-/// What a run was made with.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct RunOrigin {
-    pub(super) estimator: String,
+/// What all jobs of a run have in common.
+pub(super) struct RunFacts<'a> {
     pub(super) seed: u64,
-    pub(super) settings: String,
-    pub(super) servers: String,
-    pub(super) carma: String,
-    pub(super) command: String,
+    pub(super) servers: &'a str,
+    pub(super) origin: &'a Origin,
+    pub(super) policy: &'a PolicyOrigin,
+    pub(super) inputs: &'a str,
 }
 
 /// All jobs, in order of submission.
-pub(super) fn lines<'a>(run: &Run, trace: &Trace, catalogue: &Catalogue, origin: &'a RunOrigin) -> Vec<JobLine<'a>> {
-    let line = |(place, (record, job)): (usize, (&carma_sim::JobRecord, &carma_sim::TraceJob))| JobLine {
+pub(super) fn lines<'a>(run: &'a Run, trace: &Trace, catalogue: &Catalogue, facts: &RunFacts<'a>) -> Vec<JobLine<'a>> {
+    let RunFacts { seed, servers, origin, policy, inputs } = *facts;
+    let line = |(place, (record, job)): (usize, (&'a carma_sim::JobRecord, &carma_sim::TraceJob))| JobLine {
         job: place + 1,
         name: job.name.clone(),
         workload: job.workload.map(|workload| catalogue.get(workload).name.clone()).unwrap_or_default(),
@@ -70,12 +72,14 @@ pub(super) fn lines<'a>(run: &Run, trace: &Trace, catalogue: &Catalogue, origin:
             .outcome
             .as_ref()
             .map_or_else(|| if record.attempts.is_empty() { "never started" } else { "never finished" }.to_owned(), ToString::to_string),
-        estimator: &origin.estimator,
-        seed: origin.seed,
-        servers: &origin.servers,
-        settings: &origin.settings,
+        estimator: &policy.estimator,
+        seed,
+        servers,
+        settings: &policy.settings,
         carma: &origin.carma,
         command: &origin.command,
+        inputs,
+        waits_for: record.waits_for.as_deref().unwrap_or_default(),
     };
     run.jobs.iter().zip(&trace.jobs).enumerate().map(line).collect()
 }

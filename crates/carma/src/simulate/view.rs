@@ -4,9 +4,10 @@ use std::io::Write;
 
 use anyhow::Result;
 use carma_core::Outcome;
-use carma_sim::{LowerBounds, RunSummary, UserSummary};
+use carma_format::{count, duration, energy, labelled};
+use carma_sim::{LowerBounds, Run, RunSummary, UserSummary};
 
-use carma_format::{duration, energy, labelled};
+use crate::origin::sentence;
 
 /// Where values begin.
 const COLUMN: usize = 25;
@@ -31,6 +32,17 @@ pub(super) fn print(summary: &RunSummary, bounds: LowerBounds, output: &mut impl
     line("energy", energy(summary.energy))?;
     line("energy-delay product", format!("{:.2} kWh h", summary.energy_delay / 3.6e6 / 3600.0))?;
     Ok(())
+}
+
+/// Limit of listed jobs that never ended.
+const MOST_WAITING: usize = 3;
+
+/// Why jobs never ended, a sentence for each of the first.
+pub(crate) fn waiting(run: &Run) -> Vec<String> {
+    let all: Vec<&String> = run.jobs.iter().filter_map(|job| job.waits_for.as_ref()).collect();
+    let more = all.len().saturating_sub(MOST_WAITING);
+    let first = all.iter().take(MOST_WAITING).map(|waits| format!("{}.", sentence(waits)));
+    first.chain((more > 0).then(|| format!("{} more never ended.", count(more, "job")))).collect()
 }
 
 /// Limit of listed users.

@@ -5,21 +5,23 @@ mod view;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use carma_sim::{
-    Knowledge, MeasuredPolicy, MeasuredRun, RunSummary, Scored, Trace, mean_absolute_error, read_crowds, read_measured, read_pairs, spread,
+    Knowledge, MeasuredPolicy, MeasuredRun, Origin, RunSummary, Scored, Trace, mean_absolute_error, read_crowds, read_measured, read_pairs,
+    spread,
 };
 use serde::Serialize;
 
 use crate::files::{read_observations, read_table};
 use crate::manager::write_json;
+use crate::origin::{print, seeds_in_words};
 use crate::progress::simulate_all;
 use crate::simulate::{World, WorldArguments};
 use carma_format::wrapped;
 
 /// The measured data to compare the simulator with. Nothing is fitted.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  carma validate --jobs philly60_jobs.csv --measured philly60_measured.csv")]
+#[command(after_help = "Example:\n  carma validate --jobs philly60_jobs.csv --measured philly60_measured.csv --estimates estimates.csv")]
 pub(crate) struct Arguments {
     /// The trace of the measured runs: CSV with `arrival_s`, `workload`, `gpus` and `exclusive_exec_s`. Other columns are ignored.
     #[arg(long, value_name = "FILE")]
@@ -54,7 +56,8 @@ struct Row {
     execution_error: f64,
     oom_difference: f64,
     energy_ratio_difference: Option<f64>,
-    makespan_spread: f64,
+    /// Unset for one seed.
+    makespan_spread: Option<f64>,
     screened: bool,
     simulated: MeasuredRun,
     measured: MeasuredRun,
@@ -70,6 +73,10 @@ struct Validation {
     rows: Vec<Row>,
     pairs: Option<Accuracy>,
     crowds: Option<Accuracy>,
+    /// Measured policies that are not simulated: their estimates are not given.
+    left_out: Vec<String>,
+    servers: String,
+    origin: Origin,
 }
 
 /// Simulates every measured policy and prints how far off that is.
@@ -77,6 +84,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let world = arguments.world.load("3xA100-40GB")?;
     let trace = world.read_trace(&arguments.jobs)?;
     let measured = read_table(&arguments.measured, read_measured)?;
+    let (measured, left_out): (Vec<_>, Vec<_>) =
+        measured.into_iter().partition(|(_, policy)| policy.estimator.is_none() || arguments.world.has_estimates());
+    let left_out: Vec<String> = left_out.into_iter().map(|(run, _)| run.policy).collect();
+    if !left_out.is_empty() {
+        eprintln!("carma: left out, because they need --estimates: {}", left_out.join(", "));
+    }
     let rows = rows(arguments, &world, &trace, &measured)?;
     let catalogue = &world.catalogue;
     let accuracy = |scored: Vec<Scored>| Accuracy { mape: mean_absolute_error(&scored) };
@@ -84,23 +97,27 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let pairs = pairs.map(|runs| accuracy(runs.iter().flat_map(|pair| world.interference.score_pair(catalogue, pair)).collect()));
     let crowds = arguments.crowds.as_deref().map(|file| read_observations(file, |table| read_crowds(table, catalogue))).transpose()?;
     let crowds = crowds.map(|trials| accuracy(trials.iter().map(|trial| world.interference.score_crowd(catalogue, trial)).collect()));
-    let validation = Validation { rows, pairs, crowds };
+    let files = [("measured", Some(&arguments.measured)), ("pairs", arguments.pairs.as_ref()), ("crowds", arguments.crowds.as_ref())];
+    let files = files.iter().filter_map(|(role, file)| Some((*role, file.as_ref()?.as_path())));
+    let read = world.origin([("trace", arguments.jobs.as_path())].into_iter().chain(files))?;
+    let origin = Origin { seeds: seeds_in_words(arguments.seeds, 0), ..read };
+    let servers = world.describe(&arguments.world.knowledge("oracle", &world.catalogue)?);
+    let validation = Validation { rows, pairs, crowds, left_out, servers, origin };
     if arguments.json {
         return write_json(&validation, output);
     }
     view::print(&validation, arguments.seeds, output)?;
-    Ok(writeln!(output, "\n{}", wrapped(&world.caveat(&trace)))?)
+    writeln!(output, "\n{}", wrapped(&world.caveat(&trace)))?;
+    print(&validation.origin, output)
 }
 
 fn rows(arguments: &Arguments, world: &World, trace: &Trace, measured: &[(MeasuredRun, MeasuredPolicy)]) -> Result<Vec<Row>> {
     let knowledge = |policy: &MeasuredPolicy| match &policy.estimator {
         None => arguments.world.knowledge("oracle", &world.catalogue),
-        Some(estimator) => {
-            let wanted = || format!("the measured runs with estimates of {estimator:?} need --estimates");
-            arguments.world.knowledge(estimator, &world.catalogue).with_context(wanted)
-        }
+        Some(estimator) => arguments.world.knowledge(estimator, &world.catalogue),
     };
     let known = measured.iter().map(|(_, policy)| knowledge(policy)).collect::<Result<Vec<Knowledge>>>()?;
+    known.iter().for_each(|known| world.warn_of_missing_estimates(trace, known));
     let runs: Vec<(usize, u64)> = (0..measured.len()).flat_map(|row| (0..arguments.seeds).map(move |seed| (row, seed))).collect();
     let simulate = |(row, seed): &(usize, u64)| {
         let simulation = world.simulation(trace, &measured[*row].1.settings, &known[*row], *seed);
@@ -134,7 +151,7 @@ fn row(measured: &MeasuredRun, policy: &MeasuredPolicy, summaries: &[RunSummary]
         execution_error: error(simulated.mean_execution, measured.mean_execution),
         oom_difference: simulated.oom_attempts - measured.oom_attempts,
         energy_ratio_difference: measured.energy_ratio.map(|ratio| energy_ratio - ratio),
-        makespan_spread: spread(summaries, |summary| summary.makespan).1,
+        makespan_spread: (summaries.len() > 1).then(|| spread(summaries, |summary| summary.makespan).1),
         screened: policy.screened,
         simulated,
         measured: measured.clone(),

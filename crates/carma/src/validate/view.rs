@@ -7,7 +7,7 @@ use carma_core::mean;
 use carma_sim::MeasuredRun;
 
 use super::{Accuracy, Row, Validation};
-use carma_format::{Column, labelled, left, right, wrapped, write_table};
+use carma_format::{Column, change, count, labelled, left, right, wrapped, write_table};
 
 type Measure = fn(&Row) -> f64;
 type Time = (&'static str, fn(&MeasuredRun) -> f64, Measure);
@@ -28,11 +28,11 @@ const fn columns(name: &'static str, last: &'static str) -> [Column; 4] {
 
 /// Prints every policy, measure by measure, and the total errors.
 pub(super) fn print(validation: &Validation, seeds: u64, output: &mut impl Write) -> Result<()> {
-    let Validation { rows, pairs, crowds } = validation;
+    let Validation { rows, pairs, crowds, left_out, .. } = validation;
     for (name, of, error) in TIMES {
         let row = |row: &Row| {
             let [simulated, measured] = [&row.simulated, &row.measured].map(|run| format!("{:.0}", of(run)));
-            [format!("  {}", row.policy), simulated, measured, format!("{:+.1} %", 100.0 * error(row))]
+            [format!("  {}", row.policy), simulated, measured, change(error(row), 1)]
         };
         write_table(columns(name, "error"), &rows.iter().map(row).collect::<Vec<_>>(), output)?;
         writeln!(output)?;
@@ -53,11 +53,20 @@ pub(super) fn print(validation: &Validation, seeds: u64, output: &mut impl Write
     let worst = |of: fn(&Row) -> f64, screened: bool| 100.0 * errors(of, Some(screened)).into_iter().fold(0.0, f64::max);
     let measures: [(&str, Measure); 2] = [("makespan", |row| row.makespan_error), ("mean completion", |row| row.mean_jct_error)];
     let without: Vec<&str> = rows.iter().filter(|row| !row.screened).map(|row| row.policy.as_str()).collect();
-    let spreads = rows.iter().map(|row| 100.0 * row.makespan_spread / row.simulated.makespan);
+    let spreads = rows.iter().filter_map(|row| Some(100.0 * row.makespan_spread? / row.simulated.makespan));
     let (least, most) = spreads.fold((f64::INFINITY, 0.0_f64), |(least, most), spread| (least.min(spread), most.max(spread)));
-    writeln!(output, "Makespans vary by {least:.1} to {most:.1} % over seeds (one standard deviation).")?;
+    if most > 0.0 {
+        let text = format!(
+            "Makespans vary by {least:.1} to {most:.1} % over single seeds (one standard deviation); pairs of seeds mirror each other, so means vary less than \
+             this suggests."
+        );
+        writeln!(output, "{}", wrapped(&text))?;
+    }
+    if !left_out.is_empty() {
+        writeln!(output, "{}", wrapped(&format!("Left out, because their estimates are not given: {}.", left_out.join(", "))))?;
+    }
     writeln!(output, "{}\n", wrapped(&format!("Without a utilisation screen: {}.", without.join(", "))))?;
-    writeln!(output, "Total, {seeds} seeds a policy:")?;
+    writeln!(output, "Total, {} a policy:", count(seeds as usize, "seed"))?;
     let mut line = |name: &str, value: String| writeln!(output, "{}", labelled(&format!("  {name}"), 19, &value));
     for (name, of) in measures {
         let all = 100.0 * mean(&errors(of, None));

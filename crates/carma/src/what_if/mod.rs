@@ -14,7 +14,8 @@ mod view;
 use std::io::Write;
 
 use anyhow::{Result, ensure};
-use carma_core::Settings;
+use carma_core::{Metric, Settings};
+use carma_format::count;
 use carma_manager::api::{ConfigurationDetail, HistoryQuery, JobDetail, WhatIf, WhatIfRun};
 use carma_manager::client::Client;
 use carma_sim::{InterferenceModel, JobRecord, Simulation, SimulationError};
@@ -37,8 +38,8 @@ pub(crate) use view::tests::sample;
 const MOST_RUNS: usize = 30_000;
 /// Runs of a policy, which are averaged: many if jobs are few. They come in mirrored pairs, so it is an even number.
 const SEEDS: (usize, usize) = (2, 20);
-/// Policies that differ much, besides those in force.
-const DEFAULT_POLICIES: [&str; 5] = ["exclusive", "magm", "or-magm", "lug", "lucid"];
+/// Policies that differ much, besides those in force. A manager does not know the sharing classes that Lucid goes by.
+const DEFAULT_POLICIES: [&str; 5] = ["exclusive", "carma", "magm", "or-magm", "lug"];
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -104,8 +105,32 @@ pub(crate) fn what_if(client: &mut Client, jobs: &[JobDetail], policies: &[Strin
     let not_compared = others_ran.then(|| "Energy is not compared: jobs that are not over had GPUs as well.".to_owned());
     let measured = what_if_run(&status.policy, &replayed.measured, joules);
     let more = (jobs.len() > most).then(|| format!("Earlier jobs are left out: only the latest {most} are simulated."));
-    let left_out = replayed.notes.into_iter().chain(more).chain(machine.notes).chain(never).chain(not_compared).collect();
+    let blind = without_utilisation(&contenders, &replayed)?;
+    let left_out = replayed.notes.into_iter().chain(more).chain(machine.notes).chain(blind).chain(never).chain(not_compared).collect();
     Ok(WhatIf { jobs: replayed.measured.len() as u64, left_out, measured, simulated, others: runs })
+}
+
+/// A note on policies that go by expected utilisation, where it is not known.
+fn without_utilisation(contenders: &[(&str, &Settings)], replayed: &Replayed) -> Result<Option<String>> {
+    let mut names = Vec::new();
+    let mut alone = 0;
+    for (name, settings) in contenders {
+        let jobs = match settings.check()?.mapping.policy.name {
+            "horus" => replayed.requests().filter(|request| request.utilisation[Metric::Utilisation].is_none()).count(),
+            "lucid" => replayed.requests().filter(|request| request.sharing.is_none()).count(),
+            _ => 0,
+        };
+        if jobs > 0 {
+            names.push(*name);
+            alone = alone.max(jobs);
+        }
+    }
+    let policies = names.join(" and ");
+    let text = || {
+        let jobs = count(alone, "job");
+        format!("{policies}: jobs of unknown GPU utilisation (horus) or sharing class (lucid) have GPUs alone, as under exclusive: {jobs}.")
+    };
+    Ok((!names.is_empty()).then(text))
 }
 
 /// The latest, in order of submission.

@@ -83,6 +83,13 @@ impl Replayed {
     }
 }
 
+impl Replayed {
+    /// What the scheduler knew of each job.
+    pub(super) fn requests(&self) -> impl Iterator<Item = &JobSpec> {
+        self.knowledge.requests.values()
+    }
+}
+
 fn nothing(notes: &[String]) -> String {
     let why = if notes.is_empty() { "no job was submitted in this period".to_owned() } else { notes.join("; ") };
     format!("there is nothing to replay: {why}")

@@ -118,6 +118,8 @@ fn drawn_networks_are_written_cleaned_judged_and_predicted() {
         "mean_over_at_bound",
         "class_accuracy_1gb",
         "class_accuracy_8gb",
+        "estimator",
+        "origin",
     ];
     assert!(expected.iter().all(|key| keys.iter().any(|found| *found == key)) && keys.len() == expected.len(), "{keys:?}");
     assert_eq!(stdout(&["estimator", "predict", cleaned]).lines().count(), 1 + scores["rows"].as_u64().unwrap() as usize);
@@ -145,6 +147,39 @@ fn unusable_input_is_refused_with_the_reason() {
         let message = stderr(&arguments);
         assert!(message.contains(reason), "{arguments:?} says {message}");
     }
+}
+
+#[test]
+fn an_evaluation_says_how_it_was_made_and_what_its_columns_are() {
+    let scratch = tempfile::tempdir().unwrap();
+    let drawn = scratch.path().join("drawn.csv");
+    let drawn = drawn.to_str().unwrap();
+    stdout(&["estimator", "dataset", "generate", "mlp", "--rows", "20", "-o", drawn]);
+    let judged = carma(&["estimator", "evaluate", "--data", drawn, "--estimator", "static", "--worst", "2"]);
+    let text = String::from_utf8(judged.stdout).unwrap();
+    for part in [
+        "estimator                   static",
+        "above the 95 % bound",
+        "measured, MiB",
+        "the worst rows",
+        "From data drawn.csv, SHA-256 ",
+        "Seeds: 1",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_dry_run_evaluation_without_pytorch_stops_at_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let drawn = scratch.path().join("drawn.csv");
+    let drawn = drawn.to_str().unwrap();
+    stdout(&["estimator", "dataset", "generate", "mlp", "--rows", "20", "-o", drawn]);
+    let python = file(scratch.path(), "python", "#!/bin/sh\necho >> \"$(dirname \"$0\")/runs\"\nexit 1\n");
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+    let message = stderr(&["estimator", "evaluate", "--data", drawn, "--estimator", "dry-run", "--python", python.to_str().unwrap()]);
+    assert!(message.contains("the estimator dry-run needs PyTorch: ") && message.contains("has no PyTorch: install it"), "{message}");
+    assert_eq!(fs::read_to_string(scratch.path().join("runs")).unwrap().lines().count(), 1, "it is asked once");
 }
 
 #[test]

@@ -30,7 +30,59 @@ fn a_run_is_summed_up_and_its_log_replays() {
     assert!(stdout(&["replay-log", &log]).contains("lead to the same decisions; of 7 jobs 7 are over"));
     let json: serde_json::Value = serde_json::from_str(&stdout(&["simulate", &trace, "--json", "--seed", "3"])).unwrap();
     assert_eq!(json["succeeded"], 7);
-    assert_eq!((&json["origin"]["seed"], &json["origin"]["estimator"]), (&3.into(), &"oracle".into()));
+    let origin = &json["origin"];
+    assert_eq!((&origin["seeds"], &origin["policies"][0]["estimator"]), (&"3".into(), &"oracle".into()));
+    assert_eq!((&origin["inputs"][0]["role"], &origin["inputs"][0]["file"]), (&"trace".into(), &"trace.csv".into()));
+    assert_eq!(origin["inputs"][0]["sha256"].as_str().unwrap().len(), 64);
+    let table = stdout(&["simulate", &trace, "--jobs", "-"]);
+    assert!(table.starts_with("job,name,") && table.lines().count() == 8 && table.contains("trace trace.csv, SHA-256 "), "{table}");
+    let compared = stdout(&["simulate", &trace, "--policy", "magm/aegis", "--seed", "1"]);
+    assert!(compared.contains("under magm (aegis preset)"), "{compared}");
+    assert_eq!(
+        stdout(&["simulate", &trace, "--policy", "carma/forecast.delay=1"]).lines().next(),
+        stdout(&["simulate", &trace]).lines().next()
+    );
+}
+
+#[test]
+fn a_job_that_can_never_start_is_named_with_the_reason() {
+    let scratch = tempfile::tempdir().unwrap();
+    let trace = written(scratch.path(), "trace.csv", "submit,workload,gpus\n0,unet_voc,1\n5,unet_voc,99\n");
+    let run = stdout(&["simulate", &trace]);
+    assert!(run.contains("Job 2 can never start: it needs 99 GPUs"), "{run}");
+    let table = stdout(&["compare", &trace, "--policies", "magm", "--seeds", "1"]);
+    assert!(table.contains("magm: Job 2 can never start: it needs 99 GPUs"), "{table}");
+    assert!(!table.contains('±'), "one run does not vary: {table}");
+    let row = fs::read_to_string({
+        let jobs = scratch.path().join("jobs.csv");
+        stdout(&["simulate", &trace, "--jobs", jobs.to_str().unwrap()]);
+        jobs
+    });
+    assert!(row.unwrap().lines().nth(2).unwrap().contains("can never start"));
+}
+
+#[test]
+fn estimates_that_do_not_match_the_trace_are_reported() {
+    let scratch = tempfile::tempdir().unwrap();
+    let trace = written(scratch.path(), "trace.csv", TRACE);
+    let estimates = written(scratch.path(), "estimates.csv", "workload,horus_mib\nunet_voc,9000\nmy_net,1000\n");
+    let output = carma(&["compare", &trace, "--policies", "magm,lug", "--estimators", "horus", "--estimates", &estimates, "--seeds", "1"]);
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert!(messages.contains("rows of unknown workloads are not used: my_net"), "{messages}");
+    assert!(messages.contains("no estimate, so jobs of these workloads are of unknown need: bert_base_wiki_bs32, "), "{messages}");
+    assert_eq!(messages.lines().count(), 2, "each once: {messages}");
+}
+
+#[test]
+fn a_table_of_exported_jobs_is_refused_with_the_way_to_simulate_them() {
+    let scratch = tempfile::tempdir().unwrap();
+    let exported =
+        written(scratch.path(), "jobs.csv", "job,array,user,submitted,gpus,attempt,launched,attempt_ended,peak_mib\n1,,a,x,1,1,x,x,9\n");
+    assert!(stderr(&["simulate", &exported]).contains("`carma what-if` simulates the jobs of a manager"));
+    let extra = written(scratch.path(), "extra.csv", "submit,workload\n0,unet_voc,7\n");
+    assert!(stderr(&["simulate", &extra]).contains("line 2: the row has 3 cells, and the table has 2 columns"));
+    let large = written(scratch.path(), "large.csv", "submit,workload,gpus\n0,unet_voc,9999999999\n");
+    assert!(stderr(&["simulate", &large]).contains("is not a whole number from 0 to 4294967295"));
 }
 
 #[test]
@@ -68,7 +120,16 @@ fn policies_are_compared_with_exclusive() {
     for part in needed {
         assert!(origin.contains(part) && csv.contains(part) && json["origin"].to_string().contains(part), "{part}: {origin}\n{csv}");
     }
-    assert_eq!(csv.lines().next().unwrap().split(',').count(), 24, "{csv}");
+    let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    assert_eq!((head.len(), head[0]), (36, "policy"), "{csv}");
+    assert!(
+        ["makespan_s", "mean_wait_s", "p50_jct_s", "energy_j", "energy_j_spread", "inputs"].iter().all(|name| head.contains(name)),
+        "{csv}"
+    );
+    let chart = fs::read_to_string(scratch.path().join("charts/bars.svg")).unwrap();
+    for written in [csv.as_str(), origin, chart.as_str()] {
+        assert!(written.contains("trace trace.csv, SHA-256 ") && written.contains("carma compare "), "{written}");
+    }
     assert_eq!(rows[0]["makespan_ratio"], 1.0);
     assert_eq!(json["curves"][0]["points"].as_array().unwrap().len(), 2);
     let page = fs::read_to_string(&report).unwrap();
@@ -101,10 +162,22 @@ fn the_simulator_is_compared_with_measurements() {
     .unwrap();
     assert!(json["rows"][0]["makespan_error"].as_f64().unwrap().abs() < 0.03, "{json}");
     assert_eq!(json["rows"][1]["policy"], "OR-MAGM");
+    assert_eq!((&json["origin"]["inputs"][1]["role"], &json["origin"]["seeds"]), (&"measured".into(), &"0 to 2".into()));
     assert!(json["rows"][1]["energy_ratio_difference"].is_null() && json["pairs"].is_null());
     let short = "policy,makespan_s,mean_jct_s,p95_jct_s,mean_exec_s,oom_attempts\nExclusive,2000,1498,1946,1000,0\n";
     let without_energy = written(scratch.path(), "short.csv", short);
     assert!(stdout(&["validate", "--jobs", &jobs, "--measured", &without_energy, "--seeds", "2"]).contains("mean error"));
+    // Runs by estimates are left out without them, and the result says from what it was made.
+    let estimated = written(
+        scratch.path(),
+        "estimated.csv",
+        &format!("{header}Exclusive,2000,498,1498,1946,1000,0,1\nEST-MAGM horus,1500,20,1400,1450,1300,0,\n"),
+    );
+    let output = carma(&["validate", "--jobs", &jobs, "--measured", &estimated, "--server", "1xA100-40GB", "--seeds", "1"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("Left out, because their estimates are not given: EST-MAGM horus."), "{text}");
+    assert!(text.contains("From measured estimated.csv, SHA-256 ") && text.contains("Seeds: 0\n"), "{text}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: left out, because they need --estimates: EST-MAGM horus\n");
     let no_exclusive = written(scratch.path(), "other.csv", &format!("{header}OR-MAGM,1500,20,1400,1450,1300,0,\n"));
     assert!(stderr(&["validate", "--jobs", &jobs, "--measured", &no_exclusive]).contains("a row Exclusive is missing"));
 }

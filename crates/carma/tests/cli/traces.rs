@@ -109,6 +109,20 @@ fn own_workloads_are_added_and_found() {
     let named = catalogue.to_str().unwrap();
     assert!(at_home(home.path(), &["catalogue", "list", "--catalogue", named]).status.success(), "one's own file may be named");
     assert!(stdout(&["catalogue", "show", "second", "--catalogue", named]).contains("name = \"second\""));
+    // A seed gives all users the same trace; one's own workloads are drawn only if they are named, and the trace then says so.
+    let generate = |more: &[&str]| {
+        let output = at_home(home.path(), &[&["trace", "generate", "--jobs", "90", "--seed", "1"], more].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(generate(&[]), stdout(&["trace", "generate", "--jobs", "90", "--seed", "1"]));
+    let drawn = generate(&["--catalogue", named]);
+    assert!(drawn.contains("# from catalogue workloads.toml, SHA-256 ") && drawn.contains(",first,"), "{drawn}");
+    let trace = home.path().join("named.csv");
+    fs::write(&trace, "submit,workload\n0,first\n").unwrap();
+    let simulated = at_home(home.path(), &["simulate", trace.to_str().unwrap(), "--server", "8xA100-40GB", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&simulated.stdout).unwrap();
+    let inputs = json["origin"]["inputs"].as_array().unwrap();
+    assert_eq!(inputs.iter().map(|input| input["role"].as_str().unwrap()).collect::<Vec<_>>(), ["trace", "catalogue"], "{json}");
     let left: Vec<_> = fs::read_dir(home.path().join("carma")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["workloads.toml"], "nothing is left beside it");
 }

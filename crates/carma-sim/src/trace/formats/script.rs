@@ -107,7 +107,7 @@ fn sleep(spans: &[&str]) -> Result<Seconds, TraceProblem> {
         "d" => 86_400.0,
         _ => 1.0,
     };
-    let invalid = |_| TraceProblem::invalid("sleep", span, "a number of seconds of 0 or more");
+    let invalid = |_| TraceProblem::invalid("sleep", span, "a number of seconds from 0 to 9e12");
     Seconds::new(draft::seconds("sleep", number)?.get() * each).map_err(invalid)
 }
 

@@ -20,6 +20,9 @@ const WORKLOAD: &[&str] = &["task", "workload", "job"];
 
 /// GPUs and duration are the workload's unless the row has its own; a row without a workload must have both.
 fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
+    if header.has(&["attempt", "launched", "peak_mib"]) {
+        return Err(TraceProblem::OfExport);
+    }
     let submitted = header.need(SUBMITTED)?;
     let task = header.need(WORKLOAD)?;
     let gpus = header.find(&["gpus"]);

@@ -31,7 +31,12 @@ pub(super) fn read(
     let read_row = rows(&header)?;
     while let Some(line) = lines.next()? {
         if !line.trim().is_empty() {
-            read_row(&Row { fields: fields(line)? }, draft)?;
+            let row = Row { fields: fields(line)? };
+            // A cell too many is a comma inside a value, or a row of another table: its values are in the wrong columns.
+            if row.fields.iter().skip(header.names.len()).any(|cell| !cell.trim().is_empty()) {
+                return Err(TraceProblem::TooManyCells { cells: row.fields.len(), columns: header.names.len() });
+            }
+            read_row(&row, draft)?;
         }
     }
     Ok(())

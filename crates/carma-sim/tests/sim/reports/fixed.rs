@@ -2,7 +2,7 @@
 
 use carma_core::{MiB, Outcome, Time, Verdict};
 use carma_sim::{
-    AttemptRecord, Comparison, Contender, Curve, CurvePoint, GpuRecord, GpuTotals, GpuType, JobRecord, LowerBounds, Moment, Origin,
+    AttemptRecord, Comparison, Contender, Curve, CurvePoint, GpuRecord, GpuTotals, GpuType, Input, JobRecord, LowerBounds, Moment, Origin,
     PolicyOrigin, Run,
 };
 
@@ -16,7 +16,7 @@ pub(super) fn attempt(launched: u64, ended: u64, gpus: &[usize], verdict: Verdic
 
 pub(super) fn job(submitted: u64, alone: f64, attempts: Vec<AttemptRecord>) -> JobRecord {
     let ended = attempts.last().and_then(|attempt| attempt.ended);
-    JobRecord { submitted: at(submitted), alone, attempts, ended, outcome: Some(Outcome::Succeeded) }
+    JobRecord { submitted: at(submitted), alone, attempts, ended, outcome: Some(Outcome::Succeeded), waits_for: None }
 }
 
 fn gpu(joules: f64, moments: &[(u64, f64, u64, f64)]) -> GpuRecord {
@@ -100,6 +100,7 @@ pub(super) fn comparison() -> Comparison {
         origin: Origin {
             carma: "0.2.0".to_owned(),
             command: "carma compare 'four <jobs> & more' --policies or-magm".to_owned(),
+            inputs: vec![Input { role: "trace".to_owned(), file: "four <jobs> & more".to_owned(), sha256: Some("0a1b".to_owned()) }],
             seeds: "0 to 1".to_owned(),
             policies: ["exclusive", "or-magm"]
                 .map(|name| PolicyOrigin {

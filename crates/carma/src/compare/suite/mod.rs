@@ -1,19 +1,23 @@
 //! `carma compare --suite`: policies on the 13 standard traces, in several scenarios.
 
+mod rows;
 mod tables;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use carma_core::Settings;
-use carma_sim::suite::{OWN_POLICIES, PolicyResult, SCENARIOS, Scenario, ScenarioResult, SuiteTrace, published_policies, read};
-use carma_sim::{Aim, Catalogue, InterferenceModel, Knowledge, RunSummary, Simulation, SimulationError};
+use carma_sim::suite::{
+    OWN_POLICIES, PolicyResult, SCENARIOS, Scenario, ScenarioResult, SuiteTrace, published_files, published_policies, read,
+};
+use carma_sim::{Aim, Catalogue, InterferenceModel, Knowledge, Origin, PolicyOrigin, RunSummary, Simulation, SimulationError};
 
 use super::contender::settings;
 use crate::manager::write_json;
-use crate::origin::{VERSION, command, settings_in_a_line};
+use crate::origin::{print, seeds_in_words, settings_in_a_line};
 use crate::progress::simulate_all;
+use crate::simulate::World;
 
 /// Runs of each policy where none are given: mirrored pairs, so that means vary little.
 const SEEDS: u64 = 20;
@@ -30,7 +34,15 @@ pub(super) struct Request<'a> {
     pub(super) seeds: Option<u64>,
     pub(super) best: &'a [Aim],
     pub(super) tries: u32,
-    pub(super) json: bool,
+    pub(super) form: Form,
+}
+
+/// How the results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Tables,
+    Csv,
+    Json,
 }
 
 /// A policy to run.
@@ -41,11 +53,11 @@ struct Entry {
 }
 
 /// Runs all scenarios and prints the tables.
-pub(super) fn run(request: &Request<'_>, catalogue: &Catalogue, interference: &InterferenceModel, output: &mut impl Write) -> Result<()> {
-    let traces = read(request.folder, catalogue).context("the suite needs the published traces")?;
+pub(super) fn run(request: &Request<'_>, world: &World, output: &mut impl Write) -> Result<()> {
+    let traces = read(request.folder, &world.catalogue).context("the suite needs the published traces")?;
     let (entries, scenarios) = (entries(request.policies)?, scenarios(request.scenarios)?);
     let seeds = request.seeds.unwrap_or(SEEDS);
-    let model = (catalogue, interference);
+    let model = (&world.catalogue, &world.interference);
     let mut results = Vec::new();
     for (place, scenario) in scenarios.into_iter().enumerate() {
         let mut policies = simulate(model, scenario, &traces, &entries, seeds, request.tries)?;
@@ -56,15 +68,27 @@ pub(super) fn run(request: &Request<'_>, catalogue: &Catalogue, interference: &I
         results.push(ScenarioResult { name: scenario.name, policies });
     }
     let names: Vec<&str> = traces.iter().map(|trace| trace.name).collect();
-    if request.json {
-        return write_json(
-            &serde_json::json!({
-                "carma": VERSION, "command": command(), "traces": names, "seeds": seeds, "policies": policies(&entries)?, "scenarios": results,
-            }),
-            output,
-        );
+    let origin = origin(request.folder, world, &entries, seeds)?;
+    match request.form {
+        Form::Json => write_json(&serde_json::json!({ "traces": names, "seeds": seeds, "scenarios": results, "origin": origin }), output),
+        Form::Csv => rows::write_csv(&results, &origin, output),
+        Form::Tables => {
+            tables::print(&results, &names, seeds, output)?;
+            print(&origin, output)
+        }
     }
-    tables::print(&results, &names, seeds, output)
+}
+
+/// Version, command, published traces and settings.
+fn origin(folder: &Path, world: &World, entries: &[Entry], seeds: u64) -> Result<Origin> {
+    let traces: Vec<PathBuf> = published_files().map(|file| folder.join(file)).collect();
+    let policy = |entry: &Entry| {
+        let settings = settings_in_a_line(&entry.settings)?;
+        Ok(PolicyOrigin { name: entry.name.clone(), estimator: "the measured peak, with the errors of the scenario".to_owned(), settings })
+    };
+    let policies = entries.iter().map(policy).collect::<Result<_>>()?;
+    let read = world.origin(traces.iter().map(|trace| ("trace", trace.as_path())))?;
+    Ok(Origin { seeds: seeds_in_words(seeds, 0), policies, ..read })
 }
 
 /// Exclusive first, since all figures are relative to it.
@@ -75,12 +99,6 @@ fn entries(policies: Option<&[String]>) -> Result<Vec<Entry>> {
     names.insert(0, "exclusive".to_owned());
     let entry = |name: String| Ok(Entry { settings: settings(&name, &Settings::default())?, name, search: None });
     names.into_iter().map(entry).collect()
-}
-
-/// The settings of each policy, for those who make the figures again.
-fn policies(entries: &[Entry]) -> Result<Vec<serde_json::Value>> {
-    let policy = |entry: &Entry| Ok(serde_json::json!({ "name": entry.name, "settings": settings_in_a_line(&entry.settings)? }));
-    entries.iter().map(policy).collect()
 }
 
 fn best_order(aim: Aim) -> Entry {

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_format::{Column, Terminal, left, right, write_table};
-use carma_sim::suite::{Figure, OWN_POLICIES, PROTOTYPE, PolicyResult, ScenarioResult};
+use carma_format::{Column, Terminal, change, count, left, right, wrapped, write_table};
+use carma_sim::suite::{Figure, OWN_POLICIES, PROTOTYPE, PolicyResult, ScenarioResult, UTILISATION_ERROR, memory_error_of};
 use carma_sim::{RunSummary, ratio};
 
 const BY_SCENARIO: [Column; 7] = [
@@ -29,8 +29,10 @@ const CLAIMED_ON: [&str; 2] = ["mix90", "heavy60"];
 
 /// Prints all tables. The first scenario is shown in full.
 pub(super) fn print(results: &[ScenarioResult], traces: &[&str], seeds: u64, output: &mut impl Write) -> Result<()> {
-    writeln!(output, "{} traces, {seeds} seeds; shares of exclusive, geometric means over the traces.", traces.len())?;
+    let [traces_in_words, seeds] = [count(traces.len(), "trace"), count(seeds as usize, "seed")];
+    writeln!(output, "{traces_in_words}, {seeds}; shares of exclusive, geometric means over the traces.")?;
     let Some(base) = results.first() else { return Ok(()) };
+    writeln!(output, "{}", wrapped(&errors(results)))?;
     let own = OWN_POLICIES[0];
     if results.iter().all(|result| result.policy(own).is_some()) {
         for figure in Figure::ALL {
@@ -38,23 +40,40 @@ pub(super) fn print(results: &[ScenarioResult], traces: &[&str], seeds: u64, out
             let rows: Vec<_> = results.iter().filter_map(|result| scenario_row(result, result.policy(own)?, figure)).collect();
             write_table(BY_SCENARIO, &rows, output)?;
         }
-        writeln!(
-            output,
-            "\n{} is one standard deviation over seeds; wins: on how many of the traces carma is",
+        let legend = format!(
+            "{} is one standard deviation of single seeds; pairs of seeds mirror each other, so means vary less than this suggests. Wins: \
+             on how many of the traces carma is better. Policies with more than 0.5 out-of-memory attempts per run do not count.",
             Terminal::current().glyphs().plus_minus
-        )?;
-        writeln!(output, "better. Policies with more than 0.5 out-of-memory attempts per run do not count.")?;
+        );
+        writeln!(output, "\n{}", wrapped(&legend))?;
     }
     writeln!(output, "\nAll policies, {}", base.name)?;
     write_table(BY_POLICY, &policy_rows(base), output)?;
-    writeln!(output, "\nOOM is out-of-memory attempts per run (*: too many to count); slowdown is the mean")?;
-    writeln!(output, "and the worst of run time over time alone.")?;
+    let legend = "OOM is out-of-memory attempts per run (*: too many to count). Slowdown is run time over time alone: the mean over jobs, and the \
+                  worst job of a run; both are means over the runs.";
+    writeln!(output, "\n{}", wrapped(legend))?;
     if let (Some(carma), Some(magm)) = (base.policy(own), base.policy("magm")) {
         writeln!(output, "\nEach trace, {}", base.name)?;
         let rows: Vec<_> = traces.iter().enumerate().map(|(trace, name)| trace_row(base, (carma, magm), trace, name)).collect();
         write_table(BY_TRACE, &rows, output)?;
     }
     claims(base, traces, output)
+}
+
+/// The errors of the estimates in these scenarios.
+fn errors(results: &[ScenarioResult]) -> String {
+    let mut memory: Vec<(f64, Vec<&str>)> = Vec::new();
+    for result in results {
+        let error = memory_error_of(result.name).unwrap_or_default();
+        match memory.iter_mut().find(|(known, _)| known.total_cmp(&error).is_eq()) {
+            Some((_, names)) => names.push(result.name),
+            None => memory.push((error, vec![result.name])),
+        }
+    }
+    memory.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));
+    let usual = |place: usize, names: &[&str]| if place == 0 { String::new() } else { format!(" ({})", names.join(", ")) };
+    let memory: Vec<String> = memory.iter().enumerate().map(|(place, (error, names))| format!("{error}{}", usual(place, names))).collect();
+    format!("Relative errors of estimates: memory {}; utilisation and durations {UTILISATION_ERROR}.", memory.join(", "))
 }
 
 fn scenario_row(result: &ScenarioResult, carma: &PolicyResult, figure: Figure) -> Option<[String; 7]> {
@@ -64,7 +83,10 @@ fn scenario_row(result: &ScenarioResult, carma: &PolicyResult, figure: Figure) -
     let magm = result.policy("magm");
     Some([
         result.name.to_owned(),
-        format!("{middle:.3}{}{deviation:.3}", Terminal::current().glyphs().plus_minus),
+        format!(
+            "{middle:.3}{}",
+            deviation.map(|deviation| format!("{}{deviation:.3}", Terminal::current().glyphs().plus_minus)).unwrap_or_default()
+        ),
         magm.map(|magm| format!("{:.3}", result.figure(magm, figure).0)).unwrap_or_default(),
         magm.map(wins).unwrap_or_default(),
         format!("{of_best:.3}"),
@@ -121,6 +143,6 @@ fn changes(runs: &[RunSummary], exclusive: &[RunSummary]) -> [String; 5] {
         [|run| run.makespan, |run| run.energy, |run| run.smact, |run| run.smocc, |run| run.memory_mib];
     figures.map(|figure| {
         let sum = |runs: &[RunSummary]| runs.iter().map(figure).sum::<f64>() / runs.len().max(1) as f64;
-        format!("{:+.0} %", 100.0 * (ratio(sum(runs), sum(exclusive)) - 1.0))
+        change(ratio(sum(runs), sum(exclusive)) - 1.0, 0)
     })
 }

@@ -18,7 +18,7 @@ fn impossible_trainings_are_refused_at_the_start() {
     assert_eq!(checkpoint, "carma: checkpoint /nonexistent/job.json: No such file or directory (os error 2)\n");
     for (arguments, words) in [
         (["--seconds", "0"], "give more than 0"),
-        (["--seconds", "-5s"], "-5 is not a number of seconds of 0 or more"),
+        (["--seconds", "-5s"], "-5 is not a number of seconds from 0 to 9e12"),
         (["--memory", "0"], "give more than 0, in MiB or with a unit"),
         (["--memory", "-1GiB"], "is out of range"),
         (["--epochs", "-1"], "-1 is not in 1..=1000000"),

@@ -32,6 +32,8 @@ fn the_present_policy_is_simulated_within_fifteen_percent() {
     assert!(wrong.to_string().contains("\"best\" cannot be used"), "{wrong}");
     let table = String::from_utf8(served.carma(&["what-if", "--policy", "exclusive,lug"]).stdout).unwrap();
     assert_eq!(table.lines().find(|line| line.chars().count() > 80), None, "too wide");
+    let blind = String::from_utf8(served.carma(&["what-if", "--policy", "lucid,lug"]).stdout).unwrap();
+    assert!(blind.contains("lucid: jobs of unknown GPU utilisation") && !table.contains("jobs of unknown"), "{blind}");
     for message in ["5 jobs submitted from", "carma measured", "carma simulated", "exclusive", "lug", "expect errors of this size"] {
         assert!(table.contains(message), "{message}: {table}");
     }
