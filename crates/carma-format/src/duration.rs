@@ -3,6 +3,8 @@
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
+/// A range shows the hour or day of its begin only if that is at least this share of the begin.
+const LEAST_SHARE: f64 = 0.8;
 
 /// A duration in its two largest units: `1 h 30 min`.
 pub fn duration(seconds: f64) -> String {
@@ -55,7 +57,6 @@ pub fn range(earliest: f64, latest: f64) -> String {
         _ => 1.0,
     };
     let (low, high) = ((earliest.max(0.0) / unit / step).floor() * step, (latest / unit / step).ceil().max(1.0) * step);
-    const LEAST_SHARE: f64 = 0.8;
     let smaller = match name {
         "h" => Some((MINUTE as f64, "min")),
         "d" => Some((HOUR as f64, "h")),

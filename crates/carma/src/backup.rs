@@ -12,7 +12,7 @@ use clap::Args;
 /// Which manager's state.
 #[derive(Debug, Args)]
 struct StateFolder {
-    /// The state folder of the manager [default: that of CARMA_SOCKET, otherwise /var/lib/carma (root) or ~/.local/state/carma].
+    /// The state folder of the manager [default: that of `CARMA_SOCKET`, otherwise /var/lib/carma (root) or ~/.local/state/carma].
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
 }

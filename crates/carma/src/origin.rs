@@ -40,7 +40,8 @@ pub(crate) fn sentence(line: &str) -> String {
 /// Comments at the start of a file.
 pub(crate) fn comments(origin: &Origin) -> String {
     // A command may have line breaks.
-    origin.lines().iter().flat_map(|line| line.lines()).map(|line| format!("# {line}\n")).collect()
+    let lines: Vec<String> = origin.lines().iter().flat_map(|line| line.lines()).map(|line| format!("# {line}\n")).collect();
+    lines.concat()
 }
 
 /// Settings on one line: preset and policy, also where they are defaults, and what differs from the preset.

@@ -144,7 +144,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         },
     );
     let present = prop::collection::vec((1..4_u64, 0..200_u64), 0..4).prop_map(|mut present| {
-        present.sort();
+        present.sort_unstable();
         present.dedup_by_key(|(who, ..)| *who);
         present
     });

@@ -125,7 +125,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let steps = steps(&arguments.sweep, &entries)?;
     entries.extend(contender::best_orders(&arguments.best, &base));
     let trace = world.read_trace(file)?;
-    entries.iter().for_each(|entry| world.warn_of_missing_estimates(&trace, &entry.knowledge));
+    for entry in &entries {
+        world.warn_of_missing_estimates(&trace, &entry.knowledge);
+    }
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let comparison = compare(arguments, &world, (name, &trace), &entries, &steps)?;
     if let Some(file) = &arguments.report {

@@ -12,7 +12,7 @@ use carma_estimate::model::Model;
 use carma_estimate::stack::Kernels;
 use carma_estimate::trace::Recording;
 use carma_estimate::training::Training;
-use carma_format::{change, left, right, write_table};
+use carma_format::{aligned, change, labelled, left, right, write_table};
 use carma_learn::data::{self, Observation};
 use carma_learn::evaluate::{Answer, LARGEST_MIB, Scores};
 use carma_sim::Origin;
@@ -110,7 +110,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let scores = Scores::of(&answers);
     let origin = Origin { seeds: arguments.rows.seed.to_string(), ..origin([("data", arguments.data.as_path())])? };
     if arguments.json {
-        let mut written = serde_json::to_value(&scores)?;
+        let mut written = serde_json::to_value(scores)?;
         written["estimator"] = arguments.estimator.name().into();
         written["origin"] = serde_json::to_value(&origin)?;
         return Ok(writeln!(output, "{written}")?);

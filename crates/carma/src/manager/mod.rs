@@ -26,7 +26,7 @@ mod why;
 pub(crate) use action::past_participle;
 pub(crate) use attach::attach;
 pub(crate) use common::{AnswerArguments, Manager, Moment, now, user, write_json};
-pub(crate) use energy::{JOULES_PER_KILOWATT_HOUR, day};
+pub(crate) use energy::JOULES_PER_KILOWATT_HOUR;
 pub(crate) use queue::{identity, remark, table as write_queue};
 #[cfg(test)]
 pub(crate) use show::sample;

@@ -103,14 +103,14 @@ pub(crate) fn memory_estimator(name: &str, estimates: Option<&Path>, catalogue: 
 /// Prints a warning about these names of a file, the first of them.
 fn warn(file: &Path, problem: &str, names: &BTreeSet<String>) {
     const MOST: usize = 5;
+    // Several policies read the same file.
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if names.is_empty() {
         return;
     }
     let more = if names.len() > MOST { format!(" and {} more", names.len() - MOST) } else { String::new() };
-    let named: Vec<&str> = names.iter().map(String::as_str).take(MOST).collect();
-    // Several policies read the same file.
-    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let text = format!("carma: {}: {problem}: {}{more}", file.display(), named.join(", "));
+    let first: Vec<&str> = names.iter().map(String::as_str).take(MOST).collect();
+    let text = format!("carma: {}: {problem}: {}{more}", file.display(), first.join(", "));
     if SAID.lock().is_ok_and(|mut said| said.insert(text.clone())) {
         eprintln!("{text}");
     }

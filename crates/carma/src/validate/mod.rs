@@ -117,7 +117,9 @@ fn rows(arguments: &Arguments, world: &World, trace: &Trace, measured: &[(Measur
         Some(estimator) => arguments.world.knowledge(estimator, &world.catalogue),
     };
     let known = measured.iter().map(|(_, policy)| knowledge(policy)).collect::<Result<Vec<Knowledge>>>()?;
-    known.iter().for_each(|known| world.warn_of_missing_estimates(trace, known));
+    for known in &known {
+        world.warn_of_missing_estimates(trace, known);
+    }
     let runs: Vec<(usize, u64)> = (0..measured.len()).flat_map(|row| (0..arguments.seeds).map(move |seed| (row, seed))).collect();
     let simulate = |(row, seed): &(usize, u64)| {
         let simulation = world.simulation(trace, &measured[*row].1.settings, &known[*row], *seed);

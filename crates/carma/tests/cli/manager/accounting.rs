@@ -123,7 +123,9 @@ fn finished_logs_stay_after_a_restart_while_all_logs_fit() {
     up.wait_until_done(job);
     let gate = up.folder().join("gate");
     let running = [(); 4].map(|()| up.submit(up.shell_job(&format!("until test -e {}; do sleep 0.02; done", gate.display()))));
-    running.into_iter().for_each(|job| starts(&up, job));
+    for job in running {
+        starts(&up, job);
+    }
     up.kill();
     // It goes after logs that are too large.
     let unknown = up.state().join("attempts/99");
@@ -133,5 +135,7 @@ fn finished_logs_stay_after_a_restart_while_all_logs_fit() {
     let log = up.state().join(format!("attempts/{}/1/stdout.log", job.0));
     assert_eq!(fs::read_to_string(log).unwrap(), "kept\n", "{}", up.log_text());
     fs::write(gate, "").unwrap();
-    running.into_iter().for_each(|job| drop(up.wait_until_done(job)));
+    for job in running {
+        up.wait_until_done(job);
+    }
 }
