@@ -208,7 +208,7 @@ impl EngineState {
         self.decisions.prepare(Event::SharesRestored { used })?;
         self.decisions.tell(Event::JobsRestored { jobs })?;
         for device in gone {
-            self.decisions.warn(format!("{device} is lost: jobs run on it, and the driver no longer lists it"));
+            self.decisions.warn(format!("{device} is lost: jobs run on it, and it is no longer among the GPUs of this manager"));
             self.decisions.tell(Event::GpuLost { device })?;
         }
         Ok(unestimated)

@@ -106,7 +106,10 @@ fn files_of_all_forms_go_together_and_standard_input_is_one() {
     let script = "#!/bin/sh\n#SBATCH --gres=gpu:2 --partition=long\ntrue\n";
     let task = "# a\nconda activate torch\npython train.py\nnet.model\nimagenet\n64\ntraining\n1\n";
     let desk = SubmitFolder::new(&[("a.sh", script), ("b.rad", task), ("c.toml", "command = ['c']\narray = '1-2'\n"), ("net.model", "")]);
-    assert_eq!(desk.requests(&["b.rad", "c.toml"]).len(), 3);
+    let output = desk.submit(&["--dry-run", "--json", "b.rad", "c.toml"], "");
+    let warned = String::from_utf8(output.stderr).unwrap();
+    assert!(warned.lines().count() == 1 && warned.contains("there is no environment \"torch\""), "{warned}");
+    assert_eq!(serde_json::from_slice::<Vec<Value>>(&output.stdout).unwrap().len(), 3);
     let output = desk.submit(&["--dry-run", "--json", "-", "--", "argument"], script);
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: -, line 2: --partition: ignored: it is not supported\n");
     let [request]: [Value; 1] = serde_json::from_slice::<Vec<Value>>(&output.stdout).unwrap().try_into().unwrap();

@@ -32,7 +32,7 @@ fn a_mapped_trace_names_its_origin_and_can_be_read_again() {
     let mapped = mapped.to_str().unwrap();
     let output = carma(&["trace", "map", &trace("philly_table.csv"), "--seed", "7", "--output", mapped]);
     assert!(output.status.success() && output.stdout.is_empty());
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "carma: 1 jobs left out: never ran\n", "messages beside the data");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "carma: 1 job left out: never ran\n", "messages beside the data");
     insta::assert_snapshot!("trace-map", fs::read_to_string(mapped).unwrap());
     assert!(stdout(&["trace", "analyze", mapped]).starts_with("2 jobs, "));
 }
@@ -111,10 +111,10 @@ fn own_workloads_are_added_and_found() {
     assert!(stdout(&["catalogue", "show", "second", "--catalogue", named]).contains("name = \"second\""));
     // A seed gives all users the same trace; one's own workloads are drawn only if they are named, and the trace then says so.
     let generate = |more: &[&str]| {
-        let output = at_home(home.path(), &[&["trace", "generate", "--jobs", "90", "--seed", "1"], more].concat());
+        let output = at_home(home.path(), &[&["trace", "generate", "--jobs", "900", "--seed", "1"], more].concat());
         String::from_utf8(output.stdout).unwrap()
     };
-    assert_eq!(generate(&[]), stdout(&["trace", "generate", "--jobs", "90", "--seed", "1"]));
+    assert_eq!(generate(&[]), stdout(&["trace", "generate", "--jobs", "900", "--seed", "1"]));
     let drawn = generate(&["--catalogue", named]);
     assert!(drawn.contains("# from catalogue workloads.toml, SHA-256 ") && drawn.contains(",first,"), "{drawn}");
     let trace = home.path().join("named.csv");

@@ -185,7 +185,7 @@ fn a_job_on_a_gpu_that_left_the_allocation_is_moved() {
     let mut placed = || gpus_of(&client.job(&job.0.to_string()).unwrap());
     let placed = until(|| Some(placed()).filter(|placed| placed.len() == 2));
     assert!(placed[1] < 2, "{placed:?}");
-    assert!(up.log_text().contains("s0/gpu3 is gone"), "{}", up.log_text());
+    assert!(up.log_text().contains("s0/gpu3 is lost"), "{}", up.log_text());
     fs::write(end, "").unwrap();
     assert_eq!(up.wait_until_done(job).outcome(), Some(&Outcome::Succeeded));
 }
