@@ -157,6 +157,7 @@ fn jobs_are_cancelled_by_filters_and_submitted_again() {
     assert_eq!(cli.prints(&["cancel", "--name", "net-*", "--state", "held"]), "cancelled job 8\n");
     assert_eq!(cli.prints(&["cancel", "--name", "oth*"]), "cancelled jobs 9_1-2\n");
     assert_eq!(cli.prints(&["cancel", "--user", &rustix::process::geteuid().as_raw().to_string()]), "cancelled job 11\n");
+    cli.fails(&["wait", "11", "-q"]);
     assert!(cli.fails(&["cancel"]).0.contains("required"));
     assert!(cli.fails(&["cancel", "--name", "net-*"]).0.contains("no job was cancelled"));
     let array = cli.prints(&["show", "3"]);
