@@ -24,7 +24,6 @@ use crate::origin::{VERSION, seeds_in_words, settings_in_a_line};
 use crate::progress::simulate_all;
 use crate::simulate::{EnforceArguments, SERVERS, World, WorldArguments, waiting};
 use contender::Entry;
-pub(crate) use contender::settings;
 use sweep::Sweep;
 
 /// Options that a suite sets itself.

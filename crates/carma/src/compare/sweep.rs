@@ -2,10 +2,11 @@
 
 use std::str::FromStr;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail};
 use carma_core::Settings;
-use carma_manager::configuration::{Configuration, ManagerConfig, Mistake};
 use toml::Value;
+
+use crate::configuration::with_setting;
 
 /// `smact=0.5:0.95:0.05`, or any number of the configuration by its full key, as in `admission.margin=0:4096:512`.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,23 +41,6 @@ impl Sweep {
     pub(super) fn apply(&self, settings: &Settings, value: f64) -> Result<Settings> {
         with_setting(settings, &self.key, if value.fract() == 0.0 { Value::Integer(value as i64) } else { Value::Float(value) })
     }
-}
-
-/// The settings with another value of one key, checked like a file.
-pub(super) fn with_setting(settings: &Settings, key: &str, value: Value) -> Result<Settings> {
-    let cannot = format!("{key} cannot be {value}");
-    let mut written = Value::try_from(settings)?;
-    let mut place = &mut written;
-    for part in key.split('.') {
-        let table = place.as_table_mut().with_context(|| format!("unknown setting {key}"))?;
-        place = table.entry(part).or_insert_with(|| Value::Table(toml::Table::new()));
-    }
-    *place = value;
-    let read = Configuration::parse(&toml::to_string(&written)?);
-    let wrong = |mistakes: Vec<Mistake>| mistakes.into_iter().map(|mistake| mistake.text).collect::<Vec<_>>().join("\n");
-    let Configuration { rules, manager, .. } = read.map_err(|mistakes| anyhow!(wrong(mistakes))).context(cannot)?;
-    ensure!(manager == ManagerConfig::default(), "{key} is a setting of the manager, not of scheduling");
-    Ok(rules)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The configuration file: read, overridden by flags, checked, shown.
 
+mod policy_settings;
 mod reference;
 mod show;
 
@@ -17,7 +18,7 @@ use carma_manager::places::Places;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::compare::settings as policy_settings;
+pub(crate) use self::policy_settings::{policy_settings, with_setting};
 use crate::manager::Manager;
 
 /// Flags that choose the rules, apart from the policy.

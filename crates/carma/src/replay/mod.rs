@@ -30,7 +30,7 @@ pub(crate) use prediction::simulated_runs;
 pub(crate) use prediction::{SEEDS, predict, simulated_kind};
 
 use crate::catalogue::CatalogueArguments;
-use crate::compare::settings;
+use crate::configuration::policy_settings;
 use crate::files::report_skipped;
 use crate::manager::{Manager, write_json};
 use crate::progress::bar;
@@ -172,7 +172,7 @@ impl Arguments {
 /// The same jobs on the same GPUs under another policy, simulated.
 fn simulate(client: &mut Client, policy: &str, trace: Option<&Trace>, catalogue: &Catalogue, estimator: &Estimator) -> Result<Figures> {
     let trace = trace.context("a task file's command cannot be simulated")?;
-    let settings = settings(policy, &client.configuration()?.written)?;
+    let settings = policy_settings(policy, &client.configuration()?.written)?;
     predict(catalogue, trace, &prediction::servers(&client.gpus()?)?, &settings, estimator)
 }
 

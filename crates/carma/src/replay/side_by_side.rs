@@ -19,7 +19,7 @@ use super::emulated::{EmulatedManager, RunUpdate, STOPPED, stopped_by_signals};
 use super::plan::Training;
 use super::prediction::{SEEDS, simulated_runs};
 use super::table::{self, Column};
-use crate::compare::settings;
+use crate::configuration::policy_settings;
 use crate::manager::write_json;
 use crate::progress::bar;
 use crate::submit::caller;
@@ -48,7 +48,7 @@ struct PolicyRuns {
 impl SideBySide<'_> {
     /// Runs every policy, and prints what was measured and what is predicted.
     pub(super) fn run(&self, policies: &[String], json: bool, output: &mut impl Write) -> Result<()> {
-        let settings = policies.iter().map(|policy| settings(policy, &Settings::default())).collect::<Result<Vec<_>>>()?;
+        let settings = policies.iter().map(|policy| policy_settings(policy, &Settings::default())).collect::<Result<Vec<_>>>()?;
         let stopped = stopped_by_signals()?;
         let mut results = Vec::new();
         for (policy, settings) in policies.iter().zip(&settings) {

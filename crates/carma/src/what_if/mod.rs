@@ -22,7 +22,7 @@ use carma_sim::{InterferenceModel, JobRecord, Simulation, SimulationError};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use crate::compare::settings;
+use crate::configuration::policy_settings;
 use crate::manager::{AnswerArguments, Moment, write_json};
 use crate::progress;
 #[cfg(test)]
@@ -147,7 +147,7 @@ fn others(requested: &[String], in_force: &str, configuration: &ConfigurationDet
         if requested.is_empty() { defaults() } else { requested.iter().map(|name| name.trim().to_lowercase()).collect() };
     ensure!(names.len() <= 12, "{} policies are more than the 12 that are simulated at once", names.len());
     names.dedup();
-    names.into_iter().map(|name| settings(&name, &configuration.written).map(|settings| (name, settings))).collect()
+    names.into_iter().map(|name| policy_settings(&name, &configuration.written).map(|settings| (name, settings))).collect()
 }
 
 /// The results of the jobs under each policy, and the jobs without one.
@@ -201,7 +201,7 @@ mod tests {
         let names = ["exclusive", "magm", "or-magm/aegis"].map(str::to_owned);
         for (name, rules) in others(&names, "carma", &configuration).unwrap() {
             let compared: Settings = toml::from_str("[window]\nperiod = 5\n").unwrap();
-            assert_eq!(rules.check().unwrap(), settings(&name, &compared).unwrap().check().unwrap(), "{name}");
+            assert_eq!(rules.check().unwrap(), policy_settings(&name, &compared).unwrap().check().unwrap(), "{name}");
         }
     }
 }

@@ -13,7 +13,7 @@ use carma_sim::suite::{
 };
 use carma_sim::{Aim, Catalogue, InterferenceModel, Knowledge, Origin, PolicyOrigin, RunSummary, Simulation, SimulationError};
 
-use super::contender::settings;
+use crate::configuration::policy_settings;
 use crate::manager::write_json;
 use crate::origin::{print, seeds_in_words, settings_in_a_line};
 use crate::progress::simulate_all;
@@ -97,7 +97,7 @@ fn entries(policies: Option<&[String]>) -> Result<Vec<Entry>> {
     let mut names: Vec<String> = policies.map_or_else(all, |policies| policies.iter().map(|policy| policy.to_lowercase()).collect());
     names.retain(|name| name != "exclusive");
     names.insert(0, "exclusive".to_owned());
-    let entry = |name: String| Ok(Entry { settings: settings(&name, &Settings::default())?, name, search: None });
+    let entry = |name: String| Ok(Entry { settings: policy_settings(&name, &Settings::default())?, name, search: None });
     names.into_iter().map(entry).collect()
 }
 
