@@ -49,6 +49,9 @@ impl Gpus {
             // The driver and a sample report the same loss.
             return;
         }
+        if device.is_some_and(|device| self.sampling.hangs_again(device, event.incident)) {
+            return;
+        }
         let what = device.map_or_else(|| "a GPU".to_owned(), |device| device.to_string());
         let text = format!("{what}: {}", event.incident);
         if event.incident.is_fault() {

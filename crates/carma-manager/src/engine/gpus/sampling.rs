@@ -7,7 +7,7 @@ use std::time::Duration;
 use carma_core::{DeviceId, Seconds, Time};
 use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
-use carma_gpu::{Condition, DriverError, Monitor, Observation};
+use carma_gpu::{Condition, DriverError, Incident, Monitor, Observation};
 
 use super::report::{GpuChange, Reports};
 use super::{Gpus, is_lost};
@@ -25,6 +25,8 @@ pub(crate) struct Sampling {
     latest: BTreeMap<DeviceId, GpuSample>,
     /// When each device last answered.
     answered: BTreeMap<DeviceId, Time>,
+    /// What was reported of each device.
+    told: BTreeMap<DeviceId, Condition>,
 }
 
 /// A device whose driver calls fail or hang.
@@ -56,9 +58,21 @@ impl Sampling {
         Some(Silence { lasted: self.age(device, now).unwrap_or_default(), error })
     }
 
+    /// Whether a device was reported to hang before. A sampler that was restarted meanwhile may report it again.
+    pub(super) fn hangs_again(&mut self, device: DeviceId, incident: Incident) -> bool {
+        let condition = match incident {
+            Incident::Back => Condition::Answering,
+            Incident::Hanging => Condition::Hanging,
+            Incident::Lost => Condition::Lost,
+            _ => return false,
+        };
+        self.told.insert(device, condition) == Some(Condition::Hanging) && condition == Condition::Hanging
+    }
+
     pub(super) fn forget(&mut self, device: DeviceId) {
         self.latest.remove(&device);
         self.answered.remove(&device);
+        self.told.remove(&device);
     }
 }
 
@@ -83,8 +97,7 @@ impl Gpus {
         if is_lost(decisions, device) {
             return Condition::Lost;
         }
-        let known = self.sampling.latest(device).map(|sample| Condition::of(&sample.reading, Condition::Answering));
-        known.filter(|condition| *condition != Condition::Lost).unwrap_or(Condition::Answering)
+        self.sampling.told.get(&device).copied().filter(|condition| *condition != Condition::Lost).unwrap_or(Condition::Answering)
     }
 
     /// The energy counters of the GPUs of this host, read now. Unset where a GPU has none or does not answer.
