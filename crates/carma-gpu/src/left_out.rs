@@ -41,7 +41,7 @@ pub enum Unfit {
 }
 
 impl Unfit {
-    /// Whether the GPU or its driver is broken. The other reasons are somebody's choice.
+    /// Whether the GPU or its driver is broken. The other reasons come from the configuration or the environment.
     pub const fn is_fault(&self) -> bool {
         matches!(self, Self::Lost | Self::Silent(_))
     }

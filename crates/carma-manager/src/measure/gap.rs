@@ -16,7 +16,7 @@ pub struct Gap {
 /// A part of a gap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Part {
-    /// Unset: its part is nobody's.
+    /// Unset: its part counts as idle.
     pub(super) holder: Option<Holder>,
     /// How long.
     pub(super) span: Seconds,

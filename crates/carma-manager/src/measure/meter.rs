@@ -152,7 +152,7 @@ impl DeviceMeter {
         let parts = gap.parts(&self.present);
         let longest = parts.iter().map(|part| part.span).max().unwrap_or(Seconds::ZERO);
         let resting = self.idle.map_or(Millijoules::default(), |idle| Millijoules::of(idle, gap.span)).min(energy);
-        // The last part is nobody's: the idle power after the last has ended, and everything if none was there.
+        // The last part belongs to no process: the idle power after the last one ended, or everything if no process was there.
         let by_presence = parts.iter().map(|part| part.span.get()).chain([(gap.span - longest).get()]).collect::<Vec<f64>>();
         let by_activity = parts.iter().map(|part| part.weight * part.span.get()).chain([0.0]).collect::<Vec<f64>>();
         let split = |energy: Millijoules, mut weights: Vec<f64>| {
